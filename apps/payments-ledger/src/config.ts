@@ -66,6 +66,16 @@ const variables = defineConfig('payments-ledger', {
     integer(0, 3_650, 14),
     'for how many days a seller may owe more than that',
   ),
+  refundGraceDays: variable(
+    'PAYMENTS_LEDGER_REFUND_GRACE_DAYS',
+    integer(0, 3_650, 7),
+    'for how many days a seller may owe a buyer a refund before its paid listings leave the market',
+  ),
+  sandboxRefundSeconds: variable(
+    'PAYMENTS_LEDGER_SANDBOX_REFUND_SECONDS',
+    integer(0, 86_400, 60),
+    'after how long the sandbox pays a refund by itself',
+  ),
   minimumX402Micros: variable(
     'PAYMENTS_LEDGER_MINIMUM_X402_MICROS',
     integer(0, 1_000_000_000, 1_000),
@@ -196,6 +206,11 @@ const variables = defineConfig('payments-ledger', {
     'PAYMENTS_LEDGER_SWEEP_INTERVAL_MS',
     integer(50, 600_000, 5_000),
     'how often expired and undelivered payments and ended subscriptions are looked for',
+  ),
+  reconcileIntervalMs: variable(
+    'PAYMENTS_LEDGER_RECONCILE_INTERVAL_MS',
+    integer(50, 86_400_000, 600_000),
+    'how often settlements are compared with what chains and Relay say of them; each is once, when it is so old',
   ),
   sampleIntervalMs: variable(
     'PAYMENTS_LEDGER_SAMPLE_INTERVAL_MS',

@@ -16,10 +16,24 @@ const paidFees = sql(
 );
 const standing = sql(
   'fee-standings.find',
-  `SELECT is_overdue, over_limit_since + $2 * interval '1 day' AS pay_by FROM fee_standings WHERE seller_id = $1`,
+  `SELECT is_overdue AND coalesce(over_limit_since < now() - $2 * interval '1 day', false) AS is_overdue, over_limit_since + $2 * interval '1 day' AS pay_by
+   FROM fee_standings WHERE seller_id = $1`,
 );
 
-/** Where an account's money stands, from the balances of its accounts in the journal. Three statements. */
+const latestPayouts = sql(
+  'payouts.latest',
+  'SELECT network, wallet, transaction_hash, amount_micros, confirmed_at FROM payouts WHERE seller_id = $1 ORDER BY id DESC LIMIT 20',
+);
+
+interface PayoutRow {
+  network: string;
+  wallet: string;
+  transaction_hash: string;
+  amount_micros: string;
+  confirmed_at: Date;
+}
+
+/** Where an account's money stands, from the balances of its accounts in the journal. Four statements. */
 @Injectable()
 export class BalanceQuery {
   constructor(
@@ -30,26 +44,35 @@ export class BalanceQuery {
   async get(context: RequestContext): Promise<BalanceView> {
     const { accountId } = principalOf(context);
     const { feeCreditLimitMicros, feeGraceDays } = this.config;
-    const [rows, [fees], [known]] = await Promise.all([
+    const [rows, [fees], [known], payouts] = await Promise.all([
       this.database.query<{ address: string; balance_micros: string }>(balances, [accountId]),
       this.database.query<{ paid: string }>(paidFees, [accountId]),
       this.database.query<{ is_overdue: boolean; pay_by: Date | null }>(standing, [accountId, feeGraceDays]),
+      this.database.query<PayoutRow>(latestPayouts, [accountId]),
     ]);
     const prefix = `agent:${accountId}:`;
     const accounts = new Map(
       rows.map(({ address, balance_micros }) => [address.slice(prefix.length), BigInt(balance_micros)] as const),
     );
     const of = (name: string): Micros => accounts.get(name) ?? 0n;
-    const received = [...accounts].filter(([name]) => name.startsWith(RECEIVED));
+    const named = (prefix: string) => [...accounts].filter(([name]) => name.startsWith(prefix));
+    const sumOf = (some: [string, Micros][]): Micros => some.reduce((sum, [, micros]) => sum + micros, 0n);
+    const received = named(RECEIVED);
+    const payable = sumOf(named(EARNINGS));
     const paid = BigInt(fees!.paid);
     const due = of('fees') < 0n ? -of('fees') : 0n;
     const limit = BigInt(feeCreditLimitMicros);
     return {
       currency: 'USD',
       // What was paid of the fees is no less earned by the sales that they are for.
-      earned: toUsdAmount(received.reduce((sum, [, micros]) => sum + micros, of('earnings') + of('fees') - paid)),
+      earned: toUsdAmount(sumOf(received) + payable + of('fees') - paid),
       received: received.map(([name, micros]) => ({ ...placeOf(name), amount: toUsdAmount(micros) })),
-      payable: toUsdAmount(of('earnings')),
+      payable: toUsdAmount(payable > 0n ? payable : 0n),
+      payouts: payouts.map(({ amount_micros, confirmed_at, ...payout }) => ({
+        ...payout,
+        amount: toUsdAmount(BigInt(amount_micros)),
+        confirmed_at: confirmed_at.toISOString(),
+      })),
       fees: {
         due: toUsdAmount(due),
         paid: toUsdAmount(paid),
@@ -62,6 +85,7 @@ export class BalanceQuery {
   }
 }
 
+const EARNINGS = 'earnings:';
 const RECEIVED = 'received:';
 
 /** `received:{CAIP-2}:{address}`, or `received:{provider}`. */

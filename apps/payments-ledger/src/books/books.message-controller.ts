@@ -3,9 +3,11 @@ import {
   getPurchaseEvidence,
   getReceipt,
   getReceiptProof,
+  getStatement,
   listLedger,
   listReceipts,
   listSigningKeys,
+  reportBooks,
 } from '@market/contracts/payments-ledger';
 import type { InputOf } from '@market/contracts';
 import { HandleRequest, type RequestContext } from '@market/messaging';
@@ -15,6 +17,8 @@ import { LedgerQuery } from './ledger.query.js';
 import { PurchaseEvidenceQuery } from './purchase-evidence.query.js';
 import { ReceiptSigner } from './receipt-signer.js';
 import { ReceiptsQuery } from './receipts.query.js';
+import { ReportBooks } from './report-books.query.js';
+import { StatementQuery } from './statement.query.js';
 
 /** Answers requests about receipts, the ledger and balances. */
 @Controller()
@@ -22,8 +26,10 @@ export class BooksMessageController {
   constructor(
     private readonly receipts: ReceiptsQuery,
     private readonly ledger: LedgerQuery,
+    private readonly statements: StatementQuery,
     private readonly balance: BalanceQuery,
     private readonly evidence: PurchaseEvidenceQuery,
+    private readonly report: ReportBooks,
     private readonly signer: ReceiptSigner,
   ) {}
 
@@ -42,9 +48,19 @@ export class BooksMessageController {
     return this.ledger.list(input, context);
   }
 
+  @HandleRequest(getStatement)
+  getStatement(input: InputOf<typeof getStatement>, context: RequestContext) {
+    return this.statements.get(input, context);
+  }
+
   @HandleRequest(getBalance)
   getBalance(_input: InputOf<typeof getBalance>, context: RequestContext) {
     return this.balance.get(context);
+  }
+
+  @HandleRequest(reportBooks)
+  reportBooks(input: InputOf<typeof reportBooks>) {
+    return this.report.get(input);
   }
 
   @HandleRequest(getReceiptProof)

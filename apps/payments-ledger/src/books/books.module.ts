@@ -5,7 +5,9 @@ import { BooksMessageController } from './books.message-controller.js';
 import { LedgerQuery } from './ledger.query.js';
 import { PurchaseEvidenceQuery } from './purchase-evidence.query.js';
 import { ReceiptSigner } from './receipt-signer.js';
+import { StatementQuery } from './statement.query.js';
 import { ReceiptsQuery } from './receipts.query.js';
+import { ReportBooks } from './report-books.query.js';
 
 @Module({
   controllers: [BooksMessageController],
@@ -13,6 +15,8 @@ import { ReceiptsQuery } from './receipts.query.js';
     ReceiptsQuery,
     LedgerQuery,
     BalanceQuery,
+    ReportBooks,
+    StatementQuery,
     PurchaseEvidenceQuery,
     {
       provide: ReceiptSigner,

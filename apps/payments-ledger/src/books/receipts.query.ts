@@ -5,6 +5,8 @@ import { principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, pageOfRows, sql } from '@market/persistence';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Inject, Injectable, Logger } from '@nestjs/common';
+import { toUsdAmount } from '../fees/usd-amount.js';
+import type { RefundReason } from '../journal/posting.js';
 import { verifySale } from '../journal/verify-journal.js';
 import { ReceiptSigner, type ReceiptClaims } from './receipt-signer.js';
 
@@ -33,6 +35,12 @@ interface ReceiptDetailRow extends ReceiptRow {
   request_digest: Buffer | null;
   response_digest: Buffer | null;
   seller_status_code: number | null;
+  refunds: {
+    status: 'refund_due' | 'refunded';
+    reason: RefundReason;
+    micros: string;
+    transaction_hash: string | null;
+  }[];
 }
 
 const columns = `r.id, r.payment_id, r.recipient_type, p.gross_micros, p.fee_bps, p.fee_micros, p.net_micros, p.currency, p.transaction_hash,
@@ -49,7 +57,9 @@ const count = sql(
 );
 const find = sql(
   'receipts.find',
-  `SELECT ${columns}, p.relay_request_id, p.buyer_id, p.seller_id, p.network, p.gateway_request_id, r.request_digest, r.response_digest, r.seller_status_code
+  `SELECT ${columns}, p.relay_request_id, p.buyer_id, p.seller_id, p.network, p.gateway_request_id, r.request_digest, r.response_digest, r.seller_status_code,
+     (SELECT coalesce(json_agg(json_build_object('status', CASE WHEN x.refunded_at IS NULL THEN 'refund_due' ELSE 'refunded' END,
+        'reason', x.reason, 'micros', x.amount_micros::text, 'transaction_hash', x.transaction_hash) ORDER BY x.id), '[]') FROM refunds x WHERE x.payment_id = p.id) AS refunds
    FROM receipts r JOIN payments p ON p.id = r.payment_id WHERE r.id = $1 AND r.recipient_id = $2`,
 );
 
@@ -88,7 +98,14 @@ export class ReceiptsQuery {
 
   async get({ receiptId }: InputOf<typeof getReceipt>, context: RequestContext): Promise<OutputOf<typeof getReceipt>> {
     const row = await this.find(receiptId, context);
-    return { ...toView(row), relay_request_id: row.relay_request_id, payer_id: row.buyer_id, seller_id: row.seller_id };
+    const refunds = row.refunds.map(({ micros, ...refund }) => ({ ...refund, amount: toUsdAmount(BigInt(micros)) }));
+    return {
+      ...toView(row),
+      relay_request_id: row.relay_request_id,
+      payer_id: row.buyer_id,
+      seller_id: row.seller_id,
+      refunds,
+    };
   }
 
   /** The claims are read from the books each time. They never change; if the books were altered, nothing is signed. */

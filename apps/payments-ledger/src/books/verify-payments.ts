@@ -2,7 +2,7 @@ import { sql, type Tx } from '@market/persistence';
 
 export interface PaymentProblem {
   kind: 'payment_unlike_books';
-  /** A payment's id. */
+  /** The id of a payment or a payout. */
   subject: string;
   detail: string;
 }
@@ -19,7 +19,7 @@ const unlike = sql(
        -- What a sale's price and fee are booked on, by who has the money; see posting.ts.
        'agent:' || coalesce(p.seller_id, p.buyer_id) || CASE
          WHEN p.purpose = 'fee' THEN ':fees'
-         WHEN p.payee = 'operator' OR (p.payee = 'seller' AND NOT p.is_authorized) THEN ':earnings'
+         WHEN p.payee = 'operator' OR (p.payee = 'seller' AND NOT p.is_authorized) THEN ':earnings:' || p.rail || ':' || p.network
          WHEN p.payee = 'split' THEN ':received:' || p.rail
          ELSE ':received:' || p.network || ':' || p.pay_to END AS credited_due,
        CASE WHEN p.fee_micros > 0 AND p.payee = 'seller' AND p.is_authorized THEN 'agent:' || p.seller_id || ':fees' END AS indebted_due,
@@ -31,6 +31,7 @@ const unlike = sql(
             WHEN p.state = 'completed' OR (p.state IN ('verified', 'in_flight') AND NOT p.is_authorized) THEN div((p.received_base_units - p.amount_base_units) * p.gross_micros, p.amount_base_units)
             ELSE 0 END AS owed_due,
        coalesce(j.charges, 0) AS charges, j.charge_reason, coalesce(j.charged, 0) AS charged, coalesce(j.fee, 0) AS fee, coalesce(j.earned, 0) AS earned, coalesce(j.owed, 0) AS owed,
+       coalesce(j.given_back, 0) AS given_back, coalesce(x.refunded, 0) AS refunded, coalesce(x.still_due, 0) AS still_due,
        coalesce(r.receipts, 0) AS receipts, coalesce(r.fitting, 0) AS fitting_receipts, coalesce(s.subscriptions, 0) AS subscriptions
      FROM (SELECT *, authorization_id IS NOT NULL AS is_authorized FROM payments) p
      LEFT JOIN (
@@ -43,9 +44,14 @@ const unlike = sql(
          sum(o.amount_micros) FILTER (WHERE o.account = 'platform:fees') AS fee,
          sum(CASE o.direction WHEN 'credit' THEN o.amount_micros ELSE -o.amount_micros END) FILTER (WHERE o.type IN ('seller_credit', 'marketplace_fee') AND o.owner_id IS NOT NULL) AS earned,
          sum(o.amount_micros) FILTER (WHERE o.account LIKE 'agent:%:refunds' AND o.direction = 'credit') AS owed,
+         sum(o.amount_micros) FILTER (WHERE o.account LIKE 'agent:%:refunds' AND o.direction = 'debit') AS given_back,
          sum(o.amount_micros) FILTER (WHERE o.account LIKE 'agent:%:owed' AND o.direction = 'debit') AS owed_by_seller
        FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id GROUP BY t.payment_id
      ) j ON j.payment_id = p.id
+     LEFT JOIN (
+       SELECT payment_id, sum(amount_micros) FILTER (WHERE refunded_at IS NOT NULL) AS refunded, sum(amount_micros) FILTER (WHERE refunded_at IS NULL) AS still_due
+       FROM refunds GROUP BY payment_id
+     ) x ON x.payment_id = p.id
      LEFT JOIN (
        SELECT r.payment_id, count(*) AS receipts,
          count(*) FILTER (WHERE r.recipient_id = CASE r.recipient_type WHEN 'buyer' THEN q.buyer_id ELSE q.seller_id END AND (r.request_digest IS NOT NULL) = (q.purpose = 'call')) AS fitting
@@ -64,14 +70,31 @@ const unlike = sql(
        CASE WHEN subscriptions <> (state = 'completed' AND purpose = 'subscription')::int THEN 'is ' || state || ' and has ' || subscriptions || ' subscriptions' END,
        CASE WHEN state <> 'completed' AND (charges > 0 OR charged > 0 OR receipts > 0) THEN 'is ' || state || ' and is charged for' END,
        CASE WHEN owed <> owed_due THEN 'owes back ' || owed || ' micros and should ' || owed_due END,
-       CASE WHEN owed_by_seller <> owed - div(owed * (gross_micros - sellers_part), gross_micros) THEN 'owes back ' || owed_by_seller || ' micros of its seller' END
+       CASE WHEN owed_by_seller <> owed - div(owed * (gross_micros - sellers_part), gross_micros) THEN 'owes back ' || owed_by_seller || ' micros of its seller' END,
+       CASE WHEN given_back <> refunded OR owed <> refunded + still_due OR (state = 'refunded') <> (refunded > 0 AND still_due = 0 AND state IN ('refund_due', 'refunded'))
+            THEN 'is ' || state || ', gave back ' || given_back || ' micros and should have given ' || refunded || ' of ' || (refunded + still_due) END
      ], NULL) AS problems FROM facts
    )
    SELECT id, array_to_string(problems, '; ') AS detail FROM judged WHERE cardinality(problems) > 0 ORDER BY id`,
 );
 
-/** Compares every payment with the journal, the receipts and the subscriptions, in one snapshot. */
+/** Payouts that are not booked once, from what the operator has for the seller to its wallet. */
+const unlikePayouts = sql(
+  'payouts.unlike-books',
+  `SELECT y.id, 'the payout is booked as ' || coalesce(j.booked, 'nothing') AS detail
+   FROM payouts y LEFT JOIN (
+     SELECT t.payout_id, string_agg(concat_ws(' ', o.direction, o.amount_micros, o.account), ', ' ORDER BY o.position) AS booked
+     FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id WHERE t.payout_id IS NOT NULL GROUP BY t.payout_id
+   ) j ON j.payout_id = y.id
+   WHERE j.booked IS DISTINCT FROM 'debit ' || y.amount_micros || ' agent:' || y.seller_id || ':earnings:x402:' || y.network
+     || ', credit ' || y.amount_micros || ' agent:' || y.seller_id || ':received:' || y.network || ':' || y.wallet`,
+);
+
+/** Compares every payment and payout with the journal, the receipts and the subscriptions, each in one snapshot. */
 export async function verifyPayments(database: Pick<Tx, 'query'>): Promise<PaymentProblem[]> {
-  const rows = await database.query<{ id: string; detail: string }>(unlike);
+  const rows = [
+    ...(await database.query<{ id: string; detail: string }>(unlike)),
+    ...(await database.query<{ id: string; detail: string }>(unlikePayouts)),
+  ];
   return rows.map(({ id, detail }) => ({ kind: 'payment_unlike_books', subject: id, detail }));
 }

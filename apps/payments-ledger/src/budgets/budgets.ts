@@ -1,8 +1,8 @@
 import type { Budget, RefusalDetailsOf } from '@market/contracts';
-import { createOffer } from '@market/contracts/payments-ledger';
+import { budgetReached, createOffer } from '@market/contracts/payments-ledger';
 import { usdNumber } from '@market/kernel';
 import { principalOf, refuse, type RequestContext } from '@market/messaging';
-import { Database, sql, type Tx } from '@market/persistence';
+import { Database, Outbox, sql, type OutgoingEvent, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import type { PaymentRow } from '../payments/payment.js';
 import { lockSpending, readSpending, type SpendingRow } from './spending.js';
@@ -27,7 +27,10 @@ const count = sql(
  */
 @Injectable()
 export class Budgets {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly outbox: Outbox,
+  ) {}
 
   /** Whether the budgets allow the payment now, before anything is paid. Binds nothing. @throws Refusal `budget_exceeded`. */
   async check(payment: Priced, context: RequestContext): Promise<void> {
@@ -44,9 +47,42 @@ export class Budgets {
     const budgets = principalOf(context).budgets ?? payment.budgets;
     if (!budgets || payment.reserved_on !== null) return;
     const ids = idsOf(budgets);
-    assertWithin(budgets, payment, await tx.query<SpendingRow>(lockSpending, [ids, payment.buyer_id]));
+    const spending = await tx.query<SpendingRow>(lockSpending, [ids, payment.buyer_id]);
+    assertWithin(budgets, payment, spending);
     await tx.query(count, [payment.id, JSON.stringify(budgets), ids]);
+    this.outbox.addAll(tx, reachedBy(payment, budgets, spending, context));
   }
+}
+
+/** The periods of which this payment spends the last fifth's beginning, or all that was left. */
+function reachedBy(
+  { buyer_id: accountId, gross_micros }: Reservable,
+  budgets: Budget[],
+  spending: SpendingRow[],
+  context: RequestContext,
+): OutgoingEvent<typeof budgetReached>[] {
+  return spending.flatMap(({ budget_id: budgetId, period, resets_at, spent_micros }) => {
+    const budget = budgets.find(({ id }) => id === budgetId)!;
+    const limit = period === 'day' ? budget.perDayMicros : budget.perMonthMicros;
+    if (limit === null) return [];
+    const before = BigInt(spent_micros);
+    const after = before + BigInt(gross_micros);
+    const crosses = (micros: bigint): boolean => before * 5n < micros && after * 5n >= micros;
+    const isExhausted = crosses(BigInt(limit) * 5n);
+    if (!isExhausted && !crosses(BigInt(limit) * 4n)) return [];
+    const payload = {
+      accountId,
+      budgetId,
+      budget: budget.of,
+      period,
+      isExhausted,
+      spentMicros: after.toString(),
+      limitMicros: limit,
+      resetsAt: resets_at.toISOString(),
+      at: new Date().toISOString(),
+    };
+    return [{ contract: budgetReached, payload, context }];
+  });
 }
 
 const idsOf = (budgets: Budget[]): string[] => budgets.map(({ id }) => id);

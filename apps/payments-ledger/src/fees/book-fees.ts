@@ -27,7 +27,7 @@ export class BookFees {
   ): Promise<void> {
     const { id, buyer_id: sellerId, rail, gross_micros } = payment;
     const entry = feesPaid({ paymentId: id, sellerId, rail, amountMicros: BigInt(gross_micros) });
-    await this.journal.record(tx, [{ entry, payment, requestId: context.requestId }], at);
+    await this.journal.record(tx, [{ entry, payment, context }], at);
     await tx.query(complete, [id, at]);
     await this.standings.review(tx, sellerId, context);
   }

@@ -1,36 +1,46 @@
-import { sellerStandingChanged } from '@market/contracts/payments-ledger';
+import { feesNearLimit, sellerStandingChanged } from '@market/contracts/payments-ledger';
 import { newRequestContext, type RequestContext } from '@market/messaging';
 import { Database, Outbox, sql, type Tx } from '@market/persistence';
 import { Jobs } from '@market/runtime';
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 
-/** Sellers whose debt crossed the limit, either way, or whose days of grace are over. Rows that another process reviews are left to it. */
+interface ReviewedRow {
+  is_overdue: boolean;
+  is_near_limit: boolean;
+  due_micros: string;
+  version: number;
+  as_of: Date;
+}
+
+/** Sellers whose debt crossed the limit or half of it, either way, or whose days of grace are over. Rows that another process reviews are left to it. */
 const toReview = sql(
   'fee-standings.to-review',
   `SELECT a.owner_id AS seller_id FROM accounts a LEFT JOIN fee_standings s ON s.seller_id = a.owner_id
    WHERE a.address LIKE 'agent:%:fees' AND (
      (a.balance_micros < -$1::bigint AND (s.over_limit_since IS NULL OR (NOT s.is_overdue AND s.over_limit_since < now() - $2 * interval '1 day')))
-     OR (a.balance_micros >= -$1::bigint AND s.over_limit_since IS NOT NULL))
+     OR (a.balance_micros >= -$1::bigint AND s.over_limit_since IS NOT NULL)
+     OR (a.balance_micros * 2 < -$1::bigint) <> coalesce(s.is_near_limit, false))
    LIMIT 100`,
 );
 /** Serializes the reviews of one seller. */
 const lock = sql(
   'fee-standings.lock',
-  `INSERT INTO fee_standings (seller_id) VALUES ($1) ON CONFLICT (seller_id) DO UPDATE SET seller_id = excluded.seller_id RETURNING is_overdue`,
+  `INSERT INTO fee_standings (seller_id) VALUES ($1) ON CONFLICT (seller_id) DO UPDATE SET seller_id = excluded.seller_id RETURNING is_overdue, is_near_limit`,
 );
 const review = sql(
   'fee-standings.review',
-  `UPDATE fee_standings s SET over_limit_since = d.since, is_overdue = d.is_overdue, version = s.version + (d.is_overdue <> s.is_overdue)::int
+  `UPDATE fee_standings s SET over_limit_since = d.since, is_near_limit = d.due_micros * 2 > $2::bigint, is_overdue = d.is_overdue, version = s.version + (d.is_overdue <> s.is_overdue)::int
    FROM (
-     SELECT since, coalesce(since < now() - $3 * interval '1 day', false) AS is_overdue
-     FROM (SELECT CASE WHEN a.balance_micros < -$2::bigint THEN coalesce(k.over_limit_since, now()) END AS since
+     SELECT since, due_micros, coalesce(since < now() - $3 * interval '1 day', false)
+       OR EXISTS (SELECT 1 FROM refunds r WHERE r.seller_id = $1 AND r.is_overdue AND r.refunded_at IS NULL) AS is_overdue
+     FROM (SELECT coalesce(-a.balance_micros, 0) AS due_micros, CASE WHEN a.balance_micros < -$2::bigint THEN coalesce(k.over_limit_since, now()) END AS since
            FROM fee_standings k LEFT JOIN accounts a ON a.address = 'agent:' || k.seller_id || ':fees' WHERE k.seller_id = $1) o
-   ) d WHERE s.seller_id = $1 RETURNING s.is_overdue, s.version, now() AS as_of`,
+   ) d WHERE s.seller_id = $1 RETURNING s.is_overdue, s.is_near_limit, d.due_micros, s.version, now() AS as_of`,
 );
 
 /**
- * Who owes more of fees than the limit, since when, and whose paid listings are therefore off the market. A job reviews all; a
+ * Who owes more of fees than the limit, since when, or a refund for too long, and whose paid listings are therefore off the market. A job reviews all; a
  * payment of fees reviews its payer in its own commit, so that the listings are back as soon as the fees are paid.
  */
 @Injectable()
@@ -55,12 +65,20 @@ export class FeeStandings implements OnApplicationBootstrap {
 
   async review(tx: Tx, sellerId: string, context: Pick<RequestContext, 'requestId' | 'traceparent'>): Promise<void> {
     const { feeCreditLimitMicros, feeGraceDays } = this.config;
-    const [before] = await tx.query<{ is_overdue: boolean }>(lock, [sellerId]);
-    const [after] = await tx.query<{ is_overdue: boolean; version: number; as_of: Date }>(review, [
-      sellerId,
-      feeCreditLimitMicros,
-      feeGraceDays,
-    ]);
+    const [before] = await tx.query<{ is_overdue: boolean; is_near_limit: boolean }>(lock, [sellerId]);
+    const [after] = await tx.query<ReviewedRow>(review, [sellerId, feeCreditLimitMicros, feeGraceDays]);
+    if (after!.is_near_limit && !before!.is_near_limit)
+      this.outbox.add(
+        tx,
+        feesNearLimit,
+        {
+          sellerId,
+          dueMicros: after!.due_micros,
+          limitMicros: String(feeCreditLimitMicros),
+          at: after!.as_of.toISOString(),
+        },
+        context,
+      );
     if (after!.is_overdue === before!.is_overdue) return;
     const { is_overdue: isOverdue, version, as_of } = after!;
     await this.outbox.add(

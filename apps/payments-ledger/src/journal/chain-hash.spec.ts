@@ -5,10 +5,12 @@ import {
   checksumsOf,
   GENESIS,
   PAYMENT,
+  PAYOUT,
   POSTING,
   RECEIPT,
   TRANSACTION,
   type PaymentFacts,
+  type PayoutFacts,
   type PostingFacts,
   type ReceiptFacts,
   type RecordedTransaction,
@@ -17,8 +19,9 @@ import {
 const row = <T>(name: string, columns: readonly string[]): T =>
   Object.fromEntries(columns.map((column) => [column, `${name} ${column}`])) as T;
 const recorded: RecordedTransaction = {
-  ...row<Omit<RecordedTransaction, 'payment' | 'sale' | 'postings'>>('transaction', TRANSACTION),
+  ...row<Omit<RecordedTransaction, 'payment' | 'payout' | 'sale' | 'postings'>>('transaction', TRANSACTION),
   payment: { ...row<PaymentFacts>('payment', PAYMENT), transaction_hash: null },
+  payout: null,
   sale: {
     completed_at: new Date(5),
     payer: null,
@@ -27,11 +30,17 @@ const recorded: RecordedTransaction = {
   },
   postings: [row<PostingFacts>('first', POSTING), row<PostingFacts>('second', POSTING)],
 };
-const sale = recorded.sale!;
+const [sale, payment] = [recorded.sale!, recorded.payment!];
+const paidOut: RecordedTransaction = {
+  ...recorded,
+  payment: null,
+  sale: null,
+  payout: row<PayoutFacts>('payout', PAYOUT),
+};
 const hashOf = (transaction: RecordedTransaction): string =>
   chainHash(GENESIS, boundValues(transaction)).toString('hex');
-const changed = (transaction: RecordedTransaction): string[] =>
-  changedColumns(transaction, checksumsOf(boundValues(recorded)));
+const changed = (transaction: RecordedTransaction, from = recorded): string[] =>
+  changedColumns(transaction, checksumsOf(boundValues(from)));
 
 describe('the hash of a journal transaction', () => {
   const other = 'another';
@@ -42,7 +51,7 @@ describe('the hash of a journal transaction', () => {
     ]),
     ...PAYMENT.map((column): [string, RecordedTransaction] => [
       `payments.${column}`,
-      { ...recorded, payment: { ...recorded.payment, [column]: other } },
+      { ...recorded, payment: { ...payment, [column]: other } },
     ]),
     ['payments.completed_at', { ...recorded, sale: { ...sale, completed_at: new Date(6) } }],
     ['authorizations.payer', { ...recorded, sale: { ...sale, payer: '' } }],
@@ -64,14 +73,20 @@ describe('the hash of a journal transaction', () => {
     expect(hashOf({ ...recorded, postings: [...recorded.postings] })).toBe(hashOf(recorded));
     expect(hashOf({ ...recorded, sequence: 7n })).toBe(hashOf({ ...recorded, sequence: '7' }));
     expect(hashOf({ ...recorded, recorded_at: new Date(9) })).toBe(hashOf({ ...recorded, recorded_at: '9' }));
-    expect(hashOf({ ...recorded, payment: { ...recorded.payment, fee_bps: 500, id: Buffer.from('ab', 'hex') } })).toBe(
-      hashOf({ ...recorded, payment: { ...recorded.payment, fee_bps: '500', id: 'ab' } }),
+    expect(hashOf({ ...recorded, payment: { ...payment, fee_bps: 500, id: Buffer.from('ab', 'hex') } })).toBe(
+      hashOf({ ...recorded, payment: { ...payment, fee_bps: '500', id: 'ab' } }),
     );
   });
 
   it.each(changes)('is another where %s is another, which is named', (column, transaction) => {
     expect(hashOf(transaction)).not.toBe(hashOf(recorded));
     expect(changed(transaction)).toEqual([column]);
+  });
+
+  it.each(PAYOUT)('is another where payouts.%s is another, which is named', (column) => {
+    const transaction = { ...paidOut, payout: { ...paidOut.payout!, [column]: other } };
+    expect(hashOf(transaction)).not.toBe(hashOf(paidOut));
+    expect(changed(transaction, paidOut)).toEqual([`payouts.${column}`]);
   });
 
   it('is another after another link, and with postings that are gone, added or in another order', () => {

@@ -32,6 +32,17 @@ export const PAYMENT = [
   'fee_bps',
   'transaction_hash',
 ] as const;
+/** A transfer by which the operator paid a seller. */
+export const PAYOUT = [
+  'id',
+  'seller_id',
+  'network',
+  'wallet',
+  'transaction_hash',
+  'log_index',
+  'amount_micros',
+  'confirmed_at',
+] as const;
 export const POSTING = [
   'id',
   'sequence',
@@ -53,14 +64,22 @@ export const RECEIPT = [
   'created_at',
 ] as const;
 
+/** Of a refund that is paid. */
+export const REFUND = ['id', 'network', 'wallet', 'transaction_hash', 'log_index'] as const;
+
 export type PaymentFacts = Row<(typeof PAYMENT)[number]>;
+export type PayoutFacts = Row<(typeof PAYOUT)[number]>;
 export type PostingFacts = Row<(typeof POSTING)[number]>;
 export type ReceiptFacts = Row<(typeof RECEIPT)[number]>;
+export type RefundFacts = Row<(typeof REFUND)[number]>;
 
 /** A journal transaction with everything that the chain binds to it. */
 export interface RecordedTransaction extends Row<(typeof TRANSACTION)[number]> {
-  payment: PaymentFacts;
+  /** Null for a payout. */
+  payment: PaymentFacts | null;
+  payout: PayoutFacts | null;
   sale: SaleFacts | null;
+  refund?: RefundFacts | null;
   postings: readonly PostingFacts[];
 }
 
@@ -74,15 +93,17 @@ export interface SaleFacts {
 
 /** All bound values in a fixed order. Postings are last, so that their number does not shift the other values. */
 export function boundValues(transaction: RecordedTransaction): Value[] {
-  const { payment, sale, postings } = transaction;
+  const { payment, payout, sale, refund, postings } = transaction;
   const values: Value[] = [];
   addValues(values, TRANSACTION, transaction);
-  addValues(values, PAYMENT, payment);
+  if (payment) addValues(values, PAYMENT, payment);
+  if (payout) addValues(values, PAYOUT, payout);
   if (sale) {
     values.push(textOf(sale.completed_at), textOf(sale.payer));
     addValues(values, RECEIPT, sale.buyer);
     addValues(values, RECEIPT, sale.seller);
   }
+  if (refund) addValues(values, REFUND, refund);
   for (const posting of postings) addValues(values, POSTING, posting);
   return values;
 }
@@ -110,11 +131,12 @@ export function changedColumns(transaction: RecordedTransaction, checksums: Buff
   return kept > columns.length ? [...changed, 'postings'] : changed;
 }
 
-function boundColumns({ postings, sale }: RecordedTransaction): string[] {
+function boundColumns({ payment, payout, postings, sale, refund }: RecordedTransaction): string[] {
   const named = (row: string, columns: readonly string[]): string[] => columns.map((column) => `${row}.${column}`);
   return [
     ...named('journal_transactions', TRANSACTION),
-    ...named('payments', PAYMENT),
+    ...(payment ? named('payments', PAYMENT) : []),
+    ...(payout ? named('payouts', PAYOUT) : []),
     ...(sale
       ? [
           'payments.completed_at',
@@ -123,6 +145,7 @@ function boundColumns({ postings, sale }: RecordedTransaction): string[] {
           ...named('receipts[seller]', RECEIPT),
         ]
       : []),
+    ...(refund ? named('refunds', REFUND) : []),
     ...postings.flatMap((_posting, index) => named(`postings[${index}]`, POSTING)),
   ];
 }

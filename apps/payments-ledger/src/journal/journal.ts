@@ -1,7 +1,16 @@
 import { newId, type Micros } from '@market/kernel';
+import { traceIdOf, type RequestContext } from '@market/messaging';
 import { sql, withParameters, type Tx } from '@market/persistence';
 import { Injectable, Logger } from '@nestjs/common';
-import { boundValues, chainHash, checksumsOf, type PaymentFacts, type SaleFacts } from './chain-hash.js';
+import {
+  boundValues,
+  chainHash,
+  checksumsOf,
+  type PaymentFacts,
+  type PayoutFacts,
+  type RefundFacts,
+  type SaleFacts,
+} from './chain-hash.js';
 import { postedMicros } from './metrics.js';
 import { assertBalanced, signed, type JournalEntry, type Posting } from './posting.js';
 
@@ -13,7 +22,7 @@ const write = withParameters(
     hash: 'bytea',
     recorded_at: 'timestamptz',
     balances: 'address text, owner_id uuid, balance_micros bigint',
-    entries: 'id uuid, sequence bigint, reason text, payment_id uuid, hash bytea, checksums bytea',
+    entries: 'id uuid, sequence bigint, reason text, payment_id uuid, payout_id uuid, hash bytea, checksums bytea',
     lines: `id uuid, transaction_id uuid, sequence bigint, position int, account text, owner_id uuid, type text, direction text,
       amount_micros bigint, balance_after_micros bigint`,
   },
@@ -35,10 +44,14 @@ const write = withParameters(
 /** An entry with the further values that the chain binds. A sale is completed when it is recorded. */
 export interface JournalRecord {
   entry: JournalEntry;
-  payment: PaymentFacts;
+  /** Exactly one of them: what the entry is about. */
+  payment?: PaymentFacts;
+  payout?: PayoutFacts;
   sale?: Omit<SaleFacts, 'completed_at'>;
+  /** The refund that it pays. */
+  refund?: RefundFacts;
   /** Of the request that brought it about, where there was one. */
-  requestId?: string;
+  context?: Pick<RequestContext, 'requestId' | 'traceparent'>;
 }
 
 /**
@@ -69,7 +82,7 @@ export class Journal {
 
     let { hash } = head!;
     const first = BigInt(head!.sequence) + 1n;
-    const transactions = entries.map(({ entry, payment, sale }, index) => {
+    const transactions = entries.map(({ entry, payment, payout, sale, refund }, index) => {
       const [id, sequence] = [newId(recordedAt.getTime()), first + BigInt(index)];
       const postings = entry.postings.map((posting, position) => {
         const { account, type, direction, amountMicros } = posting;
@@ -94,8 +107,10 @@ export class Journal {
         reason: entry.reason,
         payment_id: entry.paymentId,
         recorded_at: recordedAt,
-        payment,
+        payment: payment ?? null,
+        payout: payout ?? null,
         sale: sale ? { ...sale, completed_at: recordedAt } : null,
+        refund,
         postings,
       });
       hash = chainHash(hash, values);
@@ -104,6 +119,7 @@ export class Journal {
         sequence,
         reason: entry.reason,
         payment_id: entry.paymentId,
+        payout_id: entry.payoutId ?? null,
         hash,
         checksums: checksumsOf(values),
         postings,
@@ -124,15 +140,17 @@ export class Journal {
     tx.send(write, values);
   }
 
-  private tell({ entry: { reason, paymentId, postings }, requestId }: JournalRecord): void {
+  private tell({ entry: { reason, paymentId, payoutId, postings }, context }: JournalRecord): void {
     for (const { direction, type, amountMicros } of postings)
       if (direction === 'credit') postedMicros.inc({ reason, type }, Number(amountMicros));
     const [{ amountMicros }] = postings as [Posting];
     this.logger.log({
       msg: reason,
-      payment_id: paymentId,
+      payment_id: paymentId ?? undefined,
+      payout_id: payoutId,
       amount_micros: String(amountMicros),
-      request_id: requestId,
+      request_id: context?.requestId,
+      trace_id: traceIdOf(context?.traceparent),
     });
   }
 }

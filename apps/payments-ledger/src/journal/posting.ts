@@ -12,8 +12,11 @@ export interface Account {
 export const accounts = {
   /** What an agent paid sellers directly. */
   paymentsOf: (agentId: string): Account => ({ address: `agent:${agentId}:payments`, ownerId: agentId }),
-  /** What the operator got for an agent and owes it, after fees. */
-  earningsOf: (agentId: string): Account => ({ address: `agent:${agentId}:earnings`, ownerId: agentId }),
+  /** What the operator got for an agent and owes it, after fees, by where it has it: `rail:network`. */
+  earningsOf: (agentId: string, place: string): Account => ({
+    address: `agent:${agentId}:earnings:${place}`,
+    ownerId: agentId,
+  }),
   /** What an agent was paid at one of its own wallets, `network:address`, or through an external provider. */
   receivedOf: (agentId: string, place: string): Account => ({
     address: `agent:${agentId}:received:${place}`,
@@ -45,14 +48,24 @@ type SaleReason = (typeof SALE_REASONS)[number];
 /** The reason of the entry by which a seller pays fees that it owed. */
 export const FEES_PAID = 'fees_paid';
 
+/** The reason of the entry by which the operator pays a seller what it had for it. */
+export const PAID_OUT = 'paid_out';
+
 /** The reasons of entries by which money is owed back. */
 export const REFUND_REASONS = ['not_delivered', 'paid_late', 'overpaid'] as const;
 export type RefundReason = (typeof REFUND_REASONS)[number];
 
-/** One balanced change of the books. There is at most one for each payment and reason. */
+export const DEBTORS = ['seller', 'operator'] as const;
+export type Debtor = (typeof DEBTORS)[number];
+/** The reason of the entry by which a refund is paid. */
+type RefundedReason = `${RefundReason}_refunded_by_${Debtor}`;
+
+/** One balanced change of the books. There is at most one for each payment and reason, and one for each payout. */
 export interface JournalEntry {
-  reason: SaleReason | RefundReason | typeof FEES_PAID;
-  paymentId: string;
+  reason: SaleReason | RefundReason | RefundedReason | typeof FEES_PAID | typeof PAID_OUT;
+  /** Null for a payout. */
+  paymentId: string | null;
+  payoutId?: string;
   postings: Posting[];
 }
 
@@ -89,7 +102,7 @@ export const subscriptionStarted = (subscription: Sale): JournalEntry => sold('s
  */
 function sold(reason: SaleReason, { paymentId, buyerId, sellerId, money: { gross, fee }, paid }: Sale): JournalEntry {
   const credited =
-    paid.payee === 'operator' ? accounts.earningsOf(sellerId) : accounts.receivedOf(sellerId, paid.place);
+    paid.payee === 'operator' ? accounts.earningsOf(sellerId, paid.place) : accounts.receivedOf(sellerId, paid.place);
   const bearsFee = paid.payee === 'seller' ? accounts.feesOf(sellerId) : credited;
   const feePostings: Posting[] = [
     { account: bearsFee, type: 'marketplace_fee', direction: 'debit', amountMicros: fee },
@@ -131,6 +144,34 @@ export const feesPaid = (payment: {
   ],
 });
 
+/** What the operator had for a seller and paid to its wallet. A transfer of more than was due leaves the seller ahead. */
+export const paidOut = (payout: {
+  payoutId: string;
+  sellerId: string;
+  rail: string;
+  network: string;
+  wallet: string;
+  amountMicros: Micros;
+}): JournalEntry => ({
+  reason: PAID_OUT,
+  paymentId: null,
+  payoutId: payout.payoutId,
+  postings: [
+    {
+      account: accounts.earningsOf(payout.sellerId, `${payout.rail}:${payout.network}`),
+      type: 'adjustment',
+      direction: 'debit',
+      amountMicros: payout.amountMicros,
+    },
+    {
+      account: accounts.receivedOf(payout.sellerId, `${payout.network}:${payout.wallet}`),
+      type: 'adjustment',
+      direction: 'credit',
+      amountMicros: payout.amountMicros,
+    },
+  ],
+});
+
 /**
  * Records that money which arrived for no sale is owed to the buyer: by whoever has it. What the operator has is clearing's; what the
  * seller has is its debt.
@@ -158,6 +199,28 @@ export function refundDue(refund: {
         part > 0n ? [{ account, type: 'adjustment', direction: 'debit', amountMicros: part }] : [],
       ),
       { account: accounts.refundsOf(refund.buyerId), type: 'adjustment', direction: 'credit', amountMicros },
+    ],
+  };
+}
+
+/** Records that a refund was paid: neither does its debtor owe it any more, nor is it owed to the buyer. */
+export function refunded(refund: {
+  paymentId: string;
+  buyerId: string;
+  sellerId: string;
+  rail: string;
+  amountMicros: Micros;
+  reason: RefundReason;
+  owedBy: Debtor;
+}): JournalEntry {
+  const { amountMicros, owedBy } = refund;
+  const debt = owedBy === 'seller' ? accounts.owedBy(refund.sellerId) : accounts.clearingOf(refund.rail);
+  return {
+    reason: `${refund.reason}_refunded_by_${owedBy}`,
+    paymentId: refund.paymentId,
+    postings: [
+      { account: accounts.refundsOf(refund.buyerId), type: 'adjustment', direction: 'debit', amountMicros },
+      { account: debt, type: 'adjustment', direction: 'credit', amountMicros },
     ],
   };
 }

@@ -1,10 +1,14 @@
 import {
   POSTING,
   PAYMENT,
+  PAYOUT,
   RECEIPT,
+  REFUND,
   type PaymentFacts,
+  type PayoutFacts,
   type PostingFacts,
   type ReceiptFacts,
+  type RefundFacts,
   type RecordedTransaction,
 } from './chain-hash.js';
 import { SALE_REASONS, type Posting } from './posting.js';
@@ -14,14 +18,17 @@ export interface RecordedRow {
   id: string;
   sequence: string;
   reason: string;
-  payment_id: string;
+  payment_id: string | null;
   recorded_at: Date;
   hash: Buffer;
   checksums: Buffer;
   payment: PaymentFacts | null;
+  payout: PayoutFacts | null;
   completed_at: Date | null;
   payer: string | null;
   receipts: ReceiptFacts[];
+  /** The refund that it pays, where it pays one. */
+  refund: RefundFacts | null;
   postings: (PostingFacts & {
     account: string;
     direction: Posting['direction'];
@@ -38,14 +45,19 @@ const textOf = (column: string): string => {
   return column.endsWith('_at') ? `floor(extract(epoch FROM ${column}) * 1000)::text` : `${column}::text`;
 };
 
+/** The refund `x` that journal transaction `t` pays. */
+export const REFUND_PAID = `x.payment_id = t.payment_id AND t.reason = x.reason || '_refunded_by_' || x.owed_by`;
+
 /** Journal transactions `t` with all values that the chain binds, from every table that holds them. */
 export const recordedTransactions = `
   SELECT t.id, t.sequence, t.reason, t.payment_id, t.recorded_at, t.hash, t.checksums, p.completed_at,
     CASE WHEN p.id IS NOT NULL THEN ${asText('p', PAYMENT)} END AS payment,
+    CASE WHEN y.id IS NOT NULL THEN ${asText('y', PAYOUT)} END AS payout,
+    (SELECT ${asText('x', REFUND)} FROM refunds x WHERE ${REFUND_PAID}) AS refund,
     (SELECT payer FROM authorizations a WHERE a.id = p.authorization_id) AS payer,
     coalesce((SELECT json_agg(${asText('r', RECEIPT)}) FROM receipts r WHERE r.payment_id = t.payment_id), '[]') AS receipts,
     coalesce((SELECT json_agg(${asText('o', POSTING)} ORDER BY o.position) FROM postings o WHERE o.transaction_id = t.id), '[]') AS postings
-  FROM journal_transactions t LEFT JOIN payments p ON p.id = t.payment_id`;
+  FROM journal_transactions t LEFT JOIN payments p ON p.id = t.payment_id LEFT JOIN payouts y ON y.id = t.payout_id`;
 
 /** The columns of a missing row count as null. */
 export function toRecorded({
@@ -62,7 +74,8 @@ export function toRecorded({
   const isSale = (SALE_REASONS as readonly string[]).includes(row.reason);
   return {
     ...row,
-    payment: payment ?? ({} as PaymentFacts),
+    // A payment that is gone counts as one without values; a payout has none.
+    payment: payment ?? (row.payment_id === null ? null : ({} as PaymentFacts)),
     sale: isSale ? { completed_at, payer, buyer: receiptOf('buyer'), seller: receiptOf('seller') } : null,
   };
 }

@@ -7,16 +7,19 @@ export class CreateLedger1763650000000 implements MigrationInterface {
     await createPayments(runner);
     await createAuthorizations(runner);
     await createSpending(runner);
+    await createPayouts(runner);
+    await createReconciliations(runner);
     await createJournal(runner);
+    await createRefunds(runner);
     await createReceipts(runner);
     await createSubscriptions(runner);
-    await makeAppendOnly(runner, ['journal_transactions', 'postings', 'receipts']);
+    await makeAppendOnly(runner, ['journal_transactions', 'postings', 'receipts', 'payouts']);
     await protectPaidPayments(runner);
   }
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(
-      'DROP TABLE spending, subscriptions, receipts, postings, journal_transactions, journal_head, fee_standings, accounts, payers, authorizations, sandbox_transfers, payments',
+      'DROP TABLE spending, subscriptions, receipts, refunds, postings, journal_transactions, journal_head, payouts, payout_wallets, reconciliations, fee_standings, accounts, payers, authorizations, sandbox_transfers, payments',
     );
     await runner.query('DROP FUNCTION refuse_change, refuse_unbalanced, refuse_forgetting_money, give_back');
   }
@@ -95,6 +98,9 @@ async function createPayments(runner: QueryRunner): Promise<void> {
   );
   await runner.query(
     `CREATE INDEX payments_completed_by_buyer ON payments (buyer_id, listing_id, completed_at) WHERE state = 'completed' AND purpose = 'call'`,
+  );
+  await runner.query(
+    `CREATE INDEX payments_transaction ON payments (transaction_hash) WHERE transaction_hash IS NOT NULL`,
   );
   await runner.query(`CREATE INDEX payments_owed_back ON payments (rail) WHERE state = 'refund_due'`);
   await runner.query(
@@ -193,6 +199,45 @@ async function createSpending(runner: QueryRunner): Promise<void> {
     EXECUTE FUNCTION give_back()`);
 }
 
+/** Transfers by which the operator paid sellers, and the wallets that were last exported to be paid. */
+async function createPayouts(runner: QueryRunner): Promise<void> {
+  await runner.query(`
+    CREATE TABLE payouts (
+      id uuid PRIMARY KEY,
+      seller_id uuid NOT NULL,
+      network text NOT NULL,
+      wallet text NOT NULL,
+      transaction_hash text NOT NULL,
+      log_index int NOT NULL,
+      amount_micros bigint NOT NULL CHECK (amount_micros > 0),
+      confirmed_at timestamptz NOT NULL,
+      CONSTRAINT payouts_transfer_once UNIQUE (network, transaction_hash, log_index)
+    )`);
+  await runner.query('CREATE INDEX payouts_of_seller ON payouts (seller_id, id DESC)');
+  await runner.query(`
+    CREATE TABLE payout_wallets (
+      network text NOT NULL,
+      wallet text NOT NULL,
+      seller_id uuid NOT NULL,
+      amount_micros bigint NOT NULL,
+      exported_at timestamptz NOT NULL,
+      PRIMARY KEY (network, wallet)
+    )`);
+}
+
+/** What chains and providers say of settlements against the books; `unexplained` says what differs. */
+async function createReconciliations(runner: QueryRunner): Promise<void> {
+  await runner.query(`
+    CREATE TABLE reconciliations (
+      payment_id uuid PRIMARY KEY REFERENCES payments (id) ON DELETE CASCADE,
+      checked_at timestamptz NOT NULL,
+      unexplained text
+    )`);
+  await runner.query(
+    'CREATE INDEX reconciliations_unexplained ON reconciliations (payment_id) WHERE unexplained IS NOT NULL',
+  );
+}
+
 async function createJournal(runner: QueryRunner): Promise<void> {
   await runner.query(`
     CREATE TABLE accounts (
@@ -201,14 +246,17 @@ async function createJournal(runner: QueryRunner): Promise<void> {
       balance_micros bigint NOT NULL
     )`);
   await runner.query('CREATE INDEX accounts_owner ON accounts (owner_id) WHERE owner_id IS NOT NULL');
+  await runner.query(
+    `CREATE INDEX accounts_to_pay_out ON accounts (address) WHERE address LIKE 'agent:%:earnings:x402:%'`,
+  );
   await runner.query(`CREATE INDEX accounts_of_fees ON accounts (address) WHERE address LIKE 'agent:%:fees'`);
   await runner.query(`
     CREATE TABLE fee_standings (
       seller_id uuid PRIMARY KEY,
       over_limit_since timestamptz,
+      is_near_limit boolean NOT NULL DEFAULT false,
       is_overdue boolean NOT NULL DEFAULT false,
-      version int NOT NULL DEFAULT 0,
-      CHECK (NOT is_overdue OR over_limit_since IS NOT NULL)
+      version int NOT NULL DEFAULT 0
     )`);
   await runner.query(`
     CREATE TABLE journal_head (
@@ -222,10 +270,12 @@ async function createJournal(runner: QueryRunner): Promise<void> {
       id uuid PRIMARY KEY,
       sequence bigint NOT NULL UNIQUE,
       reason text NOT NULL,
-      payment_id uuid NOT NULL REFERENCES payments (id),
+      payment_id uuid REFERENCES payments (id),
+      payout_id uuid UNIQUE REFERENCES payouts (id),
       recorded_at timestamptz NOT NULL,
       hash bytea NOT NULL,
       checksums bytea NOT NULL,
+      CHECK (num_nonnulls(payment_id, payout_id) = 1),
       CONSTRAINT journal_once_per_payment UNIQUE (payment_id, reason)
     )`);
   await runner.query(`
@@ -261,6 +311,36 @@ async function createJournal(runner: QueryRunner): Promise<void> {
   await runner.query(`
     CREATE TRIGGER postings_balance AFTER INSERT ON postings
     REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION refuse_unbalanced()`);
+}
+
+/** What is owed back, by each who has it. A transfer on a chain pays one refund, ever. */
+async function createRefunds(runner: QueryRunner): Promise<void> {
+  await runner.query(`
+    CREATE TABLE refunds (
+      id uuid PRIMARY KEY,
+      payment_id uuid NOT NULL REFERENCES payments (id),
+      reason text NOT NULL CHECK (reason IN ('not_delivered', 'paid_late', 'overpaid')),
+      owed_by text NOT NULL CHECK (owed_by IN ('seller', 'operator')),
+      buyer_id uuid NOT NULL,
+      seller_id uuid NOT NULL,
+      amount_micros bigint NOT NULL CHECK (amount_micros > 0),
+      network text NOT NULL,
+      wallet text,
+      due_since timestamptz NOT NULL,
+      payable_since timestamptz,
+      is_overdue boolean NOT NULL DEFAULT false,
+      transaction_hash text,
+      log_index int,
+      refunded_at timestamptz,
+      CONSTRAINT refunds_one_a_debt UNIQUE (payment_id, reason, owed_by),
+      CONSTRAINT refunds_transfer_once UNIQUE (network, transaction_hash, log_index),
+      CHECK ((wallet IS NULL) = (payable_since IS NULL)),
+      CHECK (num_nulls(transaction_hash, log_index, refunded_at) IN (0, 3))
+    )`);
+  await runner.query('CREATE INDEX refunds_due ON refunds (due_since) WHERE refunded_at IS NULL');
+  await runner.query('CREATE INDEX refunds_of_buyer ON refunds (buyer_id, id DESC)');
+  await runner.query('CREATE INDEX refunds_of_seller ON refunds (seller_id, id DESC)');
+  await runner.query(`REVOKE DELETE, TRUNCATE ON refunds FROM ${ROLE}`);
 }
 
 async function createReceipts(runner: QueryRunner): Promise<void> {

@@ -16,23 +16,22 @@ import {
 } from '../rails/x402/exact-payment.js';
 import type { Verification } from '../rails/x402/facilitator.js';
 import { messageOf } from './message-of.js';
-import { ReconcilePayment } from './reconcile-payment.js';
+import { ReconcilePayment, type LockedPayment } from './reconcile-payment.js';
 import { watchedOffer, type PaymentRow } from './payment.js';
 
-const nowSeconds = sql('authorizations.now', 'SELECT extract(epoch FROM clock_timestamp())::bigint AS now');
-const insert = sql(
-  'authorizations.insert',
-  `INSERT INTO authorizations (id, payment_id, state, network, asset, payer, nonce, valid_before, payload)
-   VALUES ($1, $2, 'held', $3, lower($4), lower($5), $6, to_timestamp($7), $8) ON CONFLICT ON CONSTRAINT authorizations_nonce_once DO NOTHING RETURNING id`,
+/** The call may be retried for as long as the authorization can still be settled afterwards. */
+const hold = sql(
+  'authorizations.hold',
+  `WITH held AS (
+     INSERT INTO authorizations (id, payment_id, state, network, asset, payer, nonce, valid_before, payload)
+     VALUES ($1, $2, 'held', $3, lower($4), lower($5), $6, to_timestamp($7), $8) ON CONFLICT ON CONSTRAINT authorizations_nonce_once DO NOTHING RETURNING id, payment_id, valid_before
+   )
+   UPDATE payments p SET state = 'verified', authorization_id = h.id, verified_at = now(), retry_until = h.valid_before - $9 * interval '1 millisecond'
+   FROM held h WHERE p.id = h.payment_id RETURNING h.id`,
 );
 const find = sql(
   'authorizations.find-by-nonce',
   `SELECT a.id, a.payment_id, a.state FROM authorizations a WHERE a.network = $1 AND a.asset = lower($2) AND a.payer = lower($3) AND a.nonce = $4`,
-);
-/** The call may be retried for as long as the authorization can still be settled afterwards. */
-const verify = sql(
-  'payments.authorize',
-  `UPDATE payments SET state = 'verified', authorization_id = $2, verified_at = now(), retry_until = to_timestamp($3) - $4 * interval '1 millisecond' WHERE id = $1`,
 );
 const lapse = sql(
   'authorizations.lapse',
@@ -94,8 +93,15 @@ export class Authorizations {
     const signed = await signedBy(payload, requirements);
     const checked = signed.valid ? await this.check({ payload, requirements, exact }, signed.payer, leaseMs) : signed;
     if (!checked.valid) return checked.reason;
-    return this.database.transaction((tx) =>
-      this.store(tx, payment.id, requirements, checked.authorization, text, leaseMs),
+    return this.database.transaction(async (tx) =>
+      this.store(
+        tx,
+        await this.reconcilePayment.lock(tx, payment.id),
+        requirements,
+        checked.authorization,
+        text,
+        leaseMs,
+      ),
     );
   }
 
@@ -105,10 +111,26 @@ export class Authorizations {
     payer: Address,
     leaseMs: number,
   ): Promise<{ valid: true; authorization: Authorization } | { valid: false; reason: string }> {
-    const checked = judgeSigned(payload, payer, requirements, await this.now(), BigInt(Math.ceil(leaseMs / 1000)));
+    const now = BigInt(Math.floor(Date.now() / 1_000));
+    const checked = judgeSigned(payload, payer, requirements, now, BigInt(Math.ceil(leaseMs / 1000)));
     if (!checked.valid) return checked;
     const verified = await this.verify({ payload, requirements, exact });
-    return verified.valid ? checked : verified;
+    if (verified.valid) return checked;
+    const isForeign = await this.isForeign(checked.authorization, requirements, exact);
+    return { valid: false, reason: isForeign ? 'authorization_used_elsewhere' : verified.reason };
+  }
+
+  /** An authorization that was used and that no payment holds may have paid a call that a restore from a backup has undone. */
+  private async isForeign(
+    authorization: Authorization,
+    requirements: ExactRequirements,
+    exact: SignedPayment['exact'],
+  ): Promise<boolean> {
+    const isUsed = await exact.isUsed?.(authorization, requirements).catch(() => false);
+    if (!isUsed) return false;
+    const { network, asset } = requirements;
+    const known = await this.database.query(find, [network, asset, authorization.payer, authorization.nonce]);
+    return known.length === 0;
   }
 
   /** @throws UnavailableError if the facilitator does not answer in time or its answer is not usable. */
@@ -144,41 +166,23 @@ export class Authorizations {
     await tx.query(lapse, [paymentId]);
   }
 
-  /** @returns the reason if another payment holds the authorization. */
+  /** @param payment locked, or written in this transaction. @returns the reason if another payment holds the authorization. */
   async store(
     tx: Tx,
-    paymentId: string,
+    { id: paymentId, state, is_expired }: Pick<LockedPayment, 'id' | 'state' | 'is_expired'>,
     { network, asset }: ExactRequirements,
     { payer, nonce, validBefore }: Authorization,
     text: string,
     leaseMs: number,
   ): Promise<string | undefined> {
-    const payment = await this.reconcilePayment.lock(tx, paymentId);
     // The payment was paid by another authorization or transfer meanwhile, so the claim continues from that state.
-    if (payment.state !== 'pending') return undefined;
-    if (payment.is_expired) return 'offer_expired';
+    if (state !== 'pending') return undefined;
+    if (is_expired) return 'offer_expired';
     const until = validBefore < MAX_TIMESTAMP ? validBefore : MAX_TIMESTAMP;
-    const [held] = await tx.query<{ id: string }>(insert, [
-      newId(),
-      paymentId,
-      network,
-      asset,
-      payer,
-      nonce,
-      until,
-      text,
-    ]);
-    if (!held) {
-      const [known] = await tx.query<{ id: string; payment_id: string }>(find, [network, asset, payer, nonce]);
-      return known?.payment_id === paymentId ? 'authorization_already_refused' : 'invalid_exact_evm_nonce_already_used';
-    }
-    await tx.query(verify, [paymentId, held.id, until, leaseMs]);
-    return undefined;
-  }
-
-  private async now(): Promise<bigint> {
-    const [row] = await this.database.query<{ now: string }>(nowSeconds);
-    return BigInt(row!.now);
+    const [held] = await tx.query(hold, [newId(), paymentId, network, asset, payer, nonce, until, text, leaseMs]);
+    if (held) return undefined;
+    const [known] = await tx.query<{ id: string; payment_id: string }>(find, [network, asset, payer, nonce]);
+    return known?.payment_id === paymentId ? 'authorization_already_refused' : 'invalid_exact_evm_nonce_already_used';
   }
 
   private railOf(payment: PaymentRow): PaymentRail | undefined {

@@ -49,12 +49,12 @@ export class ChargeCalls {
         responseDigest: Buffer.from(input.responseDigest, 'hex'),
         sellerStatusCode: input.sellerStatusCode,
       };
-      return { requestId: context.requestId, payment, payer, ...receiptsOf(payment, at, exchanged) };
+      return { context, payment, payer, ...receiptsOf(payment, at, exchanged) };
     });
     await this.journal.record(
       tx,
-      sales.map(({ requestId, payment, ...sale }) => ({
-        requestId,
+      sales.map(({ context, payment, ...sale }) => ({
+        context,
         entry: callCompleted({
           paymentId: payment.id,
           buyerId: payment.buyer_id,

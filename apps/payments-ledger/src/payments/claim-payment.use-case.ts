@@ -76,18 +76,21 @@ export class ClaimPayment {
 
   async execute(input: Input, context: RequestContext): Promise<Output> {
     const request = { ...input, buyerId: principalOf(context).accountId };
-    const claimed = await this.take(request, context);
+    // What comes with a signature is hardly ever paid for already.
+    const claimed = input.authorization === undefined ? await this.take(request, context) : null;
     if (claimed) return toClaimed(claimed);
     const current = await this.findOwn(request);
+    if (input.authorization !== undefined && current.state === 'verified' && !paysBySignature(current)) {
+      const paid = await this.take(request, context);
+      if (paid) return toClaimed(paid);
+    }
     const outcome = this.holders.isAbandoned(current)
       ? await this.database.query(releaseClaim, [current.id, current.fence]).then(() => undefined)
       : await this.awaitMoney(current, input, context);
     if (outcome) return outcome;
-    const found = await this.findOwn(request);
-    const signed =
-      paysBySignature(found) && found.state === 'verified'
-        ? await this.claimBySignature(found, input, context)
-        : undefined;
+    const isSigned = (row: PaymentRow): boolean => paysBySignature(row) && row.state === 'verified';
+    const found = isSigned(current) ? current : await this.findOwn(request);
+    const signed = isSigned(found) ? await this.claimBySignature(found, input, context) : undefined;
     if (signed) return signed;
     const second = await this.take(request, context);
     return second ? toClaimed(second) : this.explain(await this.findOwn(request));
@@ -235,6 +238,7 @@ function toClaimed(row: CallPaymentRow): Output {
     attempt: row.fence,
     retryUntil: row.retry_until!.toISOString(),
     transactionHash: row.transaction_hash,
+    isSigned: paysBySignature(row) || undefined,
     scheme: row.scheme,
     network: row.network,
     money: moneyOf(row),

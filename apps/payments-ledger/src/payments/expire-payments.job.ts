@@ -9,6 +9,7 @@ import { messageOf } from './message-of.js';
 import { ReconcilePayment } from './reconcile-payment.js';
 import { UNPAID_STATES } from './payment-state.js';
 import { paysBySignature } from './payment.js';
+import { SettleAuthorization } from './settle-authorization.js';
 
 /** The most payments of one queue that are processed at a time. It bounds the requests to a rail and leaves database connections to the other queues. */
 const CONCURRENCY = 8;
@@ -54,7 +55,7 @@ interface Queue {
 
 /**
  * Ends what is due. Unpaid offers expire after a last check with their rail. Payments that were not delivered become due as
- * refunds, or lapse if they were only authorized. Claims whose holder stopped long ago are released. Expired offers are checked
+ * refunds, or lapse if they were only authorized and their chain does not say otherwise. Claims whose holder stopped long ago are released. Expired offers are checked
  * again when their rail asked for it, and deleted after `keepUnpaidDays` if the rail is `prunable` and confirms that nothing was paid.
  * Each rail has its own queues, so that a slow rail delays no other work.
  */
@@ -67,6 +68,7 @@ export class ExpirePayments implements OnApplicationBootstrap {
     private readonly database: Database,
     private readonly reconcilePayment: ReconcilePayment,
     private readonly authorizations: Authorizations,
+    private readonly settleAuthorization: SettleAuthorization,
     private readonly jobs: Jobs,
     @Inject(PAYMENT_RAILS) rails: PaymentRail[],
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
@@ -130,10 +132,14 @@ export class ExpirePayments implements OnApplicationBootstrap {
   }
 
   private async markRefundDue(paymentId: string): Promise<void> {
+    const transactionHash = await this.settleAuthorization.findSettled(paymentId);
     await this.database.transaction(async (tx) => {
       const payment = await this.reconcilePayment.lock(tx, paymentId);
       if (payment.state !== 'verified' || payment.retry_until! > payment.as_of) return;
-      if (paysBySignature(payment)) return this.authorizations.lapse(tx, paymentId);
+      if (paysBySignature(payment))
+        return transactionHash
+          ? this.settleAuthorization.recordSettled(tx, payment, transactionHash)
+          : this.authorizations.lapse(tx, paymentId);
       await this.reconcilePayment.markNotDelivered(tx, payment, newRequestContext());
     });
   }

@@ -25,9 +25,14 @@ export const refundsDueMicros = new Gauge({
   help: 'What buyers are owed back by the books, in micros of a US dollar',
 });
 
+export const feesDueMicros = new Gauge({
+  name: 'market_fees_due_micros',
+  help: 'What sellers owe of fees by the books, in micros of a US dollar',
+});
+
 export const unexplainedMicros = new Gauge({
   name: 'market_unexplained_micros',
-  help: 'The sum of all balances of the books, which is zero',
+  help: 'The sum of all balances of the books, which is zero, and the prices of payments whose settlement chains or providers do not confirm',
 });
 
 export const oldestSettlementSeconds = new Gauge({

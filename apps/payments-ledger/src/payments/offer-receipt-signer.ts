@@ -32,7 +32,7 @@ export class OfferReceiptSigner {
   offer(slug: string, { scheme, network, asset, payTo, amount }: ExactRequirements, expiresAt: Date): Promise<string> {
     return this.signer.signForClients(this.did, {
       version: 1,
-      resourceUrl: this.urlOf('x402', slug),
+      resourceUrl: this.urlOf(`x402/${slug}`),
       scheme,
       network,
       asset,
@@ -51,17 +51,20 @@ export class OfferReceiptSigner {
     return this.signer.signForClients(this.did, {
       version: 1,
       network,
-      resourceUrl:
+      resourceUrl: this.urlOf(
         purpose === 'fee'
-          ? this.urlOf('fees', 'payments')
-          : this.urlOf(keyless_offer === null ? 'gateway' : 'x402', listing_slug!),
+          ? 'fees/payments'
+          : purpose === 'subscription'
+            ? 'subscribe'
+            : `${keyless_offer === null ? 'gateway' : 'x402'}/${listing_slug}`,
+      ),
       payer,
       issuedAt: Math.floor(completedAt.getTime() / 1_000),
       transaction,
     });
   }
 
-  private urlOf(path: string, name: string): string {
-    return `${this.base}/api/v1/${path}/${name}`;
+  private urlOf(path: string): string {
+    return `${this.base}/api/v1/${path}`;
   }
 }

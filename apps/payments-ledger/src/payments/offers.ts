@@ -54,31 +54,38 @@ const COLUMNS =
 const IS_LIVE = `state IN (${LIVE_STATES.map((state) => `'${state}'`).join(', ')})`;
 
 const RETRY_SECONDS = 2;
-/** For buyers that have reached the limit of open offers: the seconds until the first of them expires. */
-const full = sql(
-  'payments.too-many-open',
-  `SELECT buyer_id, ceil(extract(epoch FROM min(expires_at) - now()))::int AS seconds FROM payments
-   WHERE buyer_id = ANY($1::uuid[]) AND state = 'pending' AND expires_at > now() GROUP BY buyer_id HAVING count(*) >= $2`,
+/** Of how many buyers the room for offers is remembered. */
+const MAX_BUYERS = 10_000;
+
+/** The open offers of buyers, and the seconds until the first of them expires. */
+const openOffers = batchSql(
+  `SELECT buyer_id, count(*)::int AS open, ceil(extract(epoch FROM min(expires_at) - now()))::int AS seconds FROM payments
+   WHERE buyer_id = ANY($1::uuid[]) AND state = 'pending' AND expires_at > now() GROUP BY buyer_id`,
 );
 
 /** Rows are inserted in the order of their keys, so that two processes that quote the same calls do not deadlock. */
-const insertOrFind = withParameters({ wanted: COLUMNS, most_open: 'int' }, ({ wanted, most_open }) =>
-  batchSql(
-    `WITH wanted AS (
-       SELECT * FROM ${wanted.table}
-     ), inserted AS (
-       INSERT INTO payments (${wanted.columns}, state) SELECT w.*, 'pending' FROM wanted w
-       WHERE NOT EXISTS (SELECT 1 FROM payments o WHERE o.buyer_id = w.buyer_id AND o.state = 'pending' AND o.expires_at > now() OFFSET ${most_open} LIMIT 1)
-       ORDER BY w.offer_key
-       ON CONFLICT (offer_key) WHERE ${IS_LIVE} DO NOTHING
-       RETURNING *
-     )
-     SELECT offer_key, ${paymentColumns('i')}, false AS is_over FROM inserted i
-     UNION ALL
-     SELECT p.offer_key, ${paymentColumns('p')}, p.state IN ('pending', 'underpaid') AND p.expires_at <= now() AS is_over
-     FROM payments p JOIN wanted w USING (offer_key) WHERE p.${IS_LIVE}`,
+const insert = withParameters({ offers: COLUMNS }, ({ offers }) =>
+  sql(
+    'payments.insert',
+    `INSERT INTO payments (${offers.columns}, state) SELECT *, 'pending' FROM ${offers.table} ORDER BY offer_key
+     ON CONFLICT (offer_key) WHERE ${IS_LIVE} DO NOTHING RETURNING id, created_at`,
   ),
 );
+/** What a new row has beside what it was inserted with. */
+const NEW = {
+  state: 'pending',
+  received_base_units: '0',
+  transaction_hash: null,
+  authorization_id: null,
+  fence: 0,
+  holder_id: null,
+  claimed_at: null,
+  lease_until: null,
+  retry_until: null,
+  completed_at: null,
+  budgets: null,
+  reserved_on: null,
+} as const;
 
 const insertKeyless = withParameters({ offers: COLUMNS }, ({ offers }) =>
   sql(
@@ -87,9 +94,9 @@ const insertKeyless = withParameters({ offers: COLUMNS }, ({ offers }) =>
      ON CONFLICT (relay_request_id) DO NOTHING RETURNING ${paymentColumns('payments')}`,
   ),
 );
-const findLive = sql(
-  'payments.find-live-offer',
-  `SELECT ${paymentColumns('p')}, p.state IN ('pending', 'underpaid') AND p.expires_at <= now() AS is_over FROM payments p WHERE p.offer_key = $1 AND p.${IS_LIVE}`,
+const findLive = batchSql(
+  `SELECT p.offer_key, ${paymentColumns('p')}, p.state IN ('pending', 'underpaid') AND p.expires_at <= now() AS is_over
+   FROM payments p WHERE p.offer_key = ANY($1::bytea[]) AND p.${IS_LIVE}`,
 );
 
 /**
@@ -101,6 +108,8 @@ export class Offers {
   private readonly offers = new GroupCommit<NewOffer, FoundOffer>((items) => this.write(items));
   /** Requests to external providers that are in flight, by offer key. */
   private readonly openings = new Map<string, Promise<PaymentRow>>();
+  /** How many offers this process may make for a buyer before it counts the open ones again. */
+  private readonly room = new Map<string, number>();
 
   constructor(
     private readonly database: Database,
@@ -144,8 +153,6 @@ export class Offers {
       preferredCurrency: order.listing.preferredCurrency,
       priceMicros: order.priceMicros,
       mayFallBack: this.config.defaultRoute === 'supported',
-      // An authorization is settled after a delivery; a subscription has none.
-      ...(order.purchasable.purpose === 'subscription' && { scheme: 'deposit' }),
     });
   }
 
@@ -184,10 +191,10 @@ export class Offers {
   }
 
   private async openUnlessLive(order: Order, option: RailRoute, context: RequestContext): Promise<PaymentRow> {
-    const [found] = await this.database.query<FoundOffer>(findLive, [offerKey(order, option)]);
+    const [found] = await this.database.query<FoundOffer>(findLive, [[offerKey(order, option)]]);
     const live = found?.is_over ? await this.end(found, context) : found;
     if (live && isLive(live.state)) return live;
-    const refusal = (await this.refusalsOfFull([order.buyerId])).get(order.buyerId);
+    const refusal = (await this.countOpen([order.buyerId])).get(order.buyerId);
     if (refusal) throw refusal;
     try {
       return await this.place(await this.draft(order, option, context), context);
@@ -269,37 +276,64 @@ export class Offers {
     };
   }
 
-  /** An offer that another process created or ended concurrently is visible to the second attempt. A buyer with too many offers gets none. */
+  /** An offer that another process created or ended concurrently is visible to the second attempt. A buyer with too many offers gets no new one. */
   private async write(items: NewOffer[]): Promise<(FoundOffer | Error)[]> {
     const found = new Map<string, FoundOffer>();
-    for (let attempt = 1; attempt <= 3; attempt += 1) {
-      const missing = items.filter((item) => !found.has(item.offer_key.toString('hex')));
-      if (missing.length === 0) break;
-      const rows = await this.database.query<FoundOffer & { offer_key: Buffer }>(
-        insertOrFind,
-        insertOrFind.values({ wanted: missing, most_open: this.config.openOffersPerBuyer - 1 }),
-      );
-      for (const row of rows) found.set(row.offer_key.toString('hex'), row);
+    const missing = (): NewOffer[] => items.filter((item) => !found.has(item.offer_key.toString('hex')));
+    const full = await this.countOpen(this.withoutRoom(items));
+    for (let attempt = 1; attempt <= 3 && missing().length > 0; attempt += 1) {
+      for (const row of await this.insert(missing().filter((item) => !full.has(item.buyer_id))))
+        found.set(row.offer_key.toString('hex'), row);
+      const others = missing().map((item) => item.offer_key);
+      if (others.length === 0) break;
+      for (const row of await this.database.query<FoundOffer & { offer_key: Buffer }>(findLive, [others]))
+        found.set(row.offer_key.toString('hex'), row);
     }
-    const missing = items.filter((item) => !found.has(item.offer_key.toString('hex')));
-    const refusals =
-      missing.length > 0 ? await this.refusalsOfFull(missing.map((item) => item.buyer_id)) : new Map<string, Refusal>();
     return items.map(
       (item) =>
-        found.get(item.offer_key.toString('hex')) ?? refusals.get(item.buyer_id) ?? new UnavailableError('the offer'),
+        found.get(item.offer_key.toString('hex')) ?? full.get(item.buyer_id) ?? new UnavailableError('the offer'),
     );
   }
 
-  /** The refusals of buyers that have reached the limit of open offers. */
-  private async refusalsOfFull(buyerIds: string[]): Promise<Map<string, Refusal>> {
+  /** @returns those that were not there. */
+  private async insert(items: NewOffer[]): Promise<(FoundOffer & { offer_key: Buffer })[]> {
+    if (items.length === 0) return [];
+    const rows = await this.database.query<{ id: string; created_at: Date }>(insert, insert.values({ offers: items }));
+    const createdAt = new Map(rows.map((row) => [row.id, row.created_at]));
+    return items.flatMap((item) => {
+      const created_at = createdAt.get(item.id);
+      if (!created_at) return [];
+      this.room.set(item.buyer_id, (this.room.get(item.buyer_id) ?? 0) - 1);
+      return [{ ...NEW, ...item, created_at, is_over: false }];
+    });
+  }
+
+  /** The buyers that may have reached the limit of open offers. */
+  private withoutRoom(items: NewOffer[]): string[] {
+    return [...new Set(items.map((item) => item.buyer_id))].filter((buyer) => (this.room.get(buyer) ?? 0) <= 0);
+  }
+
+  /**
+   * Counts the open offers of buyers. A tenth of what is left to one of them is made without counting again: so ten processes together stay
+   * within the limit, and it is counted exactly when it is near. @returns the refusals of those that have reached it.
+   */
+  private async countOpen(buyerIds: string[]): Promise<Map<string, Refusal>> {
+    const refusals = new Map<string, Refusal>();
+    if (buyerIds.length === 0) return refusals;
     const limit = this.config.openOffersPerBuyer;
-    const rows = await this.database.query<{ buyer_id: string; seconds: number }>(full, [buyerIds, limit]);
-    return new Map(
-      rows.map(({ buyer_id, seconds }) => [
-        buyer_id,
-        refuse(createOffer, 'too_many_open_offers', { limit, retry_after_seconds: Math.max(1, seconds) }),
-      ]),
-    );
+    const rows = await this.database.query<{ buyer_id: string; open: number; seconds: number }>(openOffers, [buyerIds]);
+    const found = new Map(rows.map((row) => [row.buyer_id, row]));
+    if (this.room.size + buyerIds.length > MAX_BUYERS) this.room.clear();
+    for (const buyerId of buyerIds) {
+      const { open, seconds } = found.get(buyerId) ?? { open: 0, seconds: 0 };
+      this.room.set(buyerId, Math.floor((limit - open) / 10));
+      if (open >= limit)
+        refusals.set(
+          buyerId,
+          refuse(createOffer, 'too_many_open_offers', { limit, retry_after_seconds: Math.max(1, seconds) }),
+        );
+    }
+    return refusals;
   }
 }
 

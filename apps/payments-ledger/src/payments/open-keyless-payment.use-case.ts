@@ -160,8 +160,8 @@ export class OpenKeylessPayment {
         { relayRequestId, payTo, payee, amountBaseUnits, feeBps, expiresAt },
         sealed,
       );
-      const reason =
-        payment && (await this.authorizations.store(tx, payment.id, requirements, authorization, text, leaseMs));
+      const offer = payment && { ...payment, is_expired: payment.expires_at.getTime() <= Date.now() };
+      const reason = offer && (await this.authorizations.store(tx, offer, requirements, authorization, text, leaseMs));
       if (reason !== undefined) throw new NotHeld(reason);
       return payment;
     });

@@ -18,7 +18,8 @@ type Output = OutputOf<typeof paySandbox>;
 
 const findOwn = sql(
   'sandbox.find-own',
-  "SELECT id FROM payments WHERE relay_request_id = $1 AND buyer_id = $2 AND purpose <> 'fee'",
+  // Play money pays no offer of a real rail.
+  "SELECT id FROM payments WHERE relay_request_id = $1 AND buyer_id = $2 AND purpose <> 'fee' AND rail = 'sandbox'",
 );
 const addTransfer = sql(
   'sandbox.add-transfer',

@@ -4,11 +4,12 @@ import { formatDecimal, usdNumber } from '@market/kernel';
 import { principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import { feesOf, owedMicros, paymentColumns, requirementsOf, type SalePaymentRow } from './payment.js';
+import { feesOf, paymentColumns, requirementsOf, type SalePaymentRow } from './payment.js';
 
 const find = sql(
   'payments.find-own',
-  `SELECT ${paymentColumns('p')} FROM payments p WHERE id = $1 AND buyer_id = $2 AND purpose <> 'fee'`,
+  `SELECT ${paymentColumns('p')}, (SELECT coalesce(sum(amount_micros), 0) FROM refunds x WHERE x.payment_id = p.id AND x.refunded_at IS NULL) AS due_micros
+   FROM payments p WHERE id = $1 AND buyer_id = $2 AND purpose <> 'fee'`,
 );
 
 /** The stored state of one of the caller's purchases. Its rail is not asked. */
@@ -17,7 +18,10 @@ export class PaymentQuery {
   constructor(private readonly database: Database) {}
 
   async get({ payment_id }: InputOf<typeof getPayment>, context: RequestContext): Promise<OutputOf<typeof getPayment>> {
-    const [row] = await this.database.query<SalePaymentRow>(find, [payment_id, principalOf(context).accountId]);
+    const [row] = await this.database.query<SalePaymentRow & { due_micros: string }>(find, [
+      payment_id,
+      principalOf(context).accountId,
+    ]);
     if (!row) throw refuse(getPayment, 'payment_not_found', {});
     return {
       payment_id: row.id,
@@ -28,7 +32,7 @@ export class PaymentQuery {
       fees: feesOf(row),
       listing: { id: row.listing_id, name: row.listing_name, slug: row.listing_slug },
       received_amount: formatDecimal(BigInt(row.received_base_units), row.decimals),
-      refund_due_amount: usdNumber(owedMicros(row)),
+      refund_due_amount: usdNumber(BigInt(row.due_micros)),
       created_at: row.created_at.toISOString(),
       completed_at: row.completed_at?.toISOString() ?? null,
     };

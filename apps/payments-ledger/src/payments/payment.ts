@@ -187,10 +187,12 @@ export const paidTo = ({
   network,
   pay_to,
   authorization_id,
-}: PaymentRow): { payee: Payee; place: string } => ({
-  payee: payee === 'seller' && authorization_id === null ? 'operator' : payee,
-  place: payee === 'split' ? rail : `${network}:${pay_to}`,
-});
+}: PaymentRow): { payee: Payee; place: string } => {
+  if (payee === 'split') return { payee, place: rail };
+  return payee === 'seller' && authorization_id !== null
+    ? { payee, place: `${network}:${pay_to}` }
+    : { payee: 'operator', place: `${rail}:${network}` };
+};
 
 /** The money of the price, split, in micros. */
 export const splitOf = (row: PaymentRow): FeeSplit => ({
@@ -219,11 +221,11 @@ export function worthMicros(row: PaymentRow, baseUnits: bigint): Micros {
   return (baseUnits * BigInt(row.gross_micros)) / BigInt(row.amount_base_units);
 }
 
-/** The part of the received money that is owed to the buyer: all of it if there was no sale, otherwise the surplus. */
+/** The part of the received money that is owed to the buyer, or was before it was refunded: all of it if there was no sale, otherwise the surplus. */
 export function owedMicros(row: PaymentRow): Micros {
   const received = BigInt(row.received_base_units);
   const price = BigInt(row.amount_base_units);
-  if (row.state === 'refund_due') return worthMicros(row, received);
+  if (row.state === 'refund_due' || row.state === 'refunded') return worthMicros(row, received);
   const isSold = row.state === 'verified' || row.state === 'in_flight' || row.state === 'completed';
   // A signed authorization moves no money before it is charged.
   return isSold && received > price ? worthMicros(row, received - price) : 0n;

@@ -42,7 +42,7 @@ export class PaymentsMessageController {
     private readonly handleRelayWebhookUseCase: HandleRelayWebhook,
   ) {}
 
-  /** One statement, one shared commit; four more and a commit where an earlier offer has just run out; a bus request for a seller that was not asked for lately. */
+  /** One statement, one shared commit; one more where the offer is there or the buyer's open ones are counted, four more and a commit where an earlier one has just run out; a bus request for a seller that was not asked for lately. */
   @HandleRequest(createOffer)
   createOffer(input: InputOf<typeof createOffer>, context: RequestContext) {
     return this.createOfferUseCase.execute(input, context);
@@ -60,7 +60,7 @@ export class PaymentsMessageController {
     return this.quoteKeylessQuery.execute(input, context);
   }
 
-  /** Eight statements and a commit, one where the payment is there; a bus hop for a wallet that did not pay lately. */
+  /** Three statements and a commit, one where the payment is there; a bus hop for a wallet that did not pay lately. */
   @HandleRequest(openKeylessPayment)
   openKeylessPayment(input: InputOf<typeof openKeylessPayment>, context: RequestContext) {
     return this.openKeylessPaymentUseCase.execute(input, context);
@@ -72,13 +72,13 @@ export class PaymentsMessageController {
     return this.paymentRoutes.list();
   }
 
-  /** One statement, one shared commit; a look at the rail, in four statements and a commit, where the payment is not simply verified. */
+  /** One statement, one shared commit; a look at the rail, in four statements and a commit, where the payment is not simply verified; six and a commit where a signature pays. */
   @HandleRequest(claimPayment)
   claimPayment(input: InputOf<typeof claimPayment>, context: RequestContext) {
     return this.claimPaymentUseCase.execute(input, context);
   }
 
-  /** Six statements in four round trips, one shared commit. */
+  /** Six statements in four round trips, one shared commit; nine and two commits of its own where a signature pays. */
   @HandleRequest(settlePayment)
   settlePayment(input: InputOf<typeof settlePayment>, context: RequestContext) {
     return this.settlePaymentUseCase.execute(input, context);
@@ -94,7 +94,7 @@ export class PaymentsMessageController {
     return this.paySandboxUseCase.execute(input, context);
   }
 
-  /** One statement without a signature; with one 13 and two commits, and the facilitator is asked twice. */
+  /** One statement without a signature; with one 15 and two commits, and the facilitator is asked twice. */
   @HandleRequest(payFees)
   payFees(input: InputOf<typeof payFees>, context: RequestContext) {
     return this.payFeesUseCase.execute(input, context);

@@ -27,6 +27,8 @@ import { QuoteKeyless } from './quote-keyless.query.js';
 import { ReleasePayment } from './release-payment.use-case.js';
 import { SamplePayments } from './sample-payments.job.js';
 import { SettleAuthorization } from './settle-authorization.js';
+import { StartSubscription } from '../subscriptions/start-subscription.js';
+import { Subscriptions } from '../subscriptions/subscriptions.js';
 import { SettlePayment } from './settle-payment.use-case.js';
 import { OfferReceiptSigner } from './offer-receipt-signer.js';
 
@@ -44,6 +46,8 @@ import { OfferReceiptSigner } from './offer-receipt-signer.js';
     Authorizations,
     SettleAuthorization,
     ChargeCalls,
+    Subscriptions,
+    StartSubscription,
     ReconcilePayment,
     ClaimHolders,
     ClaimPayment,
@@ -62,6 +66,15 @@ import { OfferReceiptSigner } from './offer-receipt-signer.js';
       inject: [paymentsLedgerConfig.token],
     },
   ],
-  exports: [Offers, ReconcilePayment, PaySandbox, PaymentQuery],
+  exports: [
+    Authorizations,
+    Offers,
+    PaymentQuery,
+    PaySandbox,
+    ReconcilePayment,
+    SettleAuthorization,
+    StartSubscription,
+    Subscriptions,
+  ],
 })
 export class PaymentsModule {}

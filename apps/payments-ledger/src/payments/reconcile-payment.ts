@@ -1,11 +1,11 @@
 import { paymentRefundDue, type PendingReason } from '@market/contracts/payments-ledger';
-import { invariant } from '@market/kernel';
+import { invariant, newId } from '@market/kernel';
 import type { RequestContext } from '@market/messaging';
 import { Database, Outbox, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { Journal } from '../journal/journal.js';
-import { refundDue, type RefundReason } from '../journal/posting.js';
+import { DEBTORS, refundDue, type RefundReason } from '../journal/posting.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import { messageOf } from './message-of.js';
 import { nextState, mayMove, UNPAID_STATES, type Observation } from './payment-state.js';
@@ -22,6 +22,12 @@ const move = sql(
      verified_at = CASE WHEN $2 = 'verified' THEN now() ELSE verified_at END,
      retry_until = CASE WHEN $2 = 'verified' THEN now() + $5 * interval '1 second' ELSE retry_until END
    WHERE id = $1 RETURNING ${paymentColumns('payments')}`,
+);
+
+const addRefunds = sql(
+  'refunds.add',
+  `INSERT INTO refunds (id, payment_id, reason, owed_by, buyer_id, seller_id, amount_micros, network, due_since)
+   SELECT id, $1, $2, owed_by, $3, $4, micros, $5, $6 FROM unnest($7::uuid[], $8::text[], $9::bigint[]) AS owed (id, owed_by, micros) WHERE micros > 0`,
 );
 
 export type LockedPayment = PaymentRow & { is_expired: boolean; as_of: Date };
@@ -169,6 +175,20 @@ export class ReconcilePayment {
     context: Pick<RequestContext, 'requestId' | 'traceparent'>,
   ): Promise<void> {
     invariant(isForSale(payment), 'fees are paid by signatures, which owe nothing');
+    const sellersMicros = sellersPart(payment, amountMicros);
+    const { seller_id: sellerId, payee } = payment;
+    await tx.query(addRefunds, [
+      payment.id,
+      reason,
+      payment.buyer_id,
+      sellerId,
+      // Through Relay the money lies where sellers are paid.
+      payee === 'split' ? this.config.relayDestination.network : payment.network,
+      at,
+      DEBTORS.map(() => newId()),
+      DEBTORS,
+      [sellersMicros, amountMicros - sellersMicros],
+    ]);
     await this.journal.record(
       tx,
       [
@@ -179,10 +199,11 @@ export class ReconcilePayment {
             sellerId: payment.seller_id,
             rail: payment.rail,
             amountMicros,
-            sellersMicros: sellersPart(payment, amountMicros),
+            sellersMicros,
             reason,
           }),
           payment,
+          context,
         },
       ],
       at,
@@ -194,8 +215,10 @@ export class ReconcilePayment {
         paymentId: payment.id,
         gatewayRequestId: payment.gateway_request_id,
         buyerId: payment.buyer_id,
+        sellerId,
         listingId: payment.listing_id,
         amountMicros: amountMicros.toString(),
+        sellersMicros: sellersMicros.toString(),
         reason,
         at: at.toISOString(),
       },

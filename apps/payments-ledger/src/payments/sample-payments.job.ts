@@ -3,6 +3,7 @@ import { Jobs } from '@market/runtime';
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import {
+  feesDueMicros,
   oldestSettlementSeconds,
   overduePayments,
   refundsDue,
@@ -27,8 +28,11 @@ const owedBack = sql(
 );
 const balances = sql(
   'journal.sum-of-balances',
-  `SELECT coalesce(sum(balance_micros), 0)::float8 AS unexplained,
-     coalesce(sum(balance_micros) FILTER (WHERE address LIKE 'agent:%:refunds'), 0)::float8 AS owed FROM accounts`,
+  `SELECT abs(coalesce(sum(balance_micros), 0))::float8 + (
+       SELECT coalesce(sum(p.gross_micros), 0)::float8 FROM reconciliations r JOIN payments p ON p.id = r.payment_id WHERE r.unexplained IS NOT NULL
+     ) AS unexplained,
+     coalesce(sum(balance_micros) FILTER (WHERE address LIKE 'agent:%:refunds'), 0)::float8 AS owed,
+     coalesce(-sum(balance_micros) FILTER (WHERE address LIKE 'agent:%:fees'), 0)::float8 AS "feesDue" FROM accounts`,
 );
 const settling = sql(
   'authorizations.oldest-open-settlement',
@@ -54,7 +58,7 @@ export class SamplePayments implements OnApplicationBootstrap {
     const [open, owed, [books], settlements] = await Promise.all([
       this.database.query<{ state: string; payments: number }>(overdue),
       this.database.query<{ rail: string; payments: number }>(owedBack),
-      this.database.query<{ unexplained: number; owed: number }>(balances),
+      this.database.query<{ unexplained: number; owed: number; feesDue: number }>(balances),
       this.database.query<{ network: string; seconds: number }>(settling),
     ]);
     OPEN_STATES.forEach((state) => overduePayments.set({ state }, 0));
@@ -62,6 +66,7 @@ export class SamplePayments implements OnApplicationBootstrap {
     refundsDue.reset();
     owed.forEach(({ rail, payments }) => refundsDue.set({ rail }, payments));
     refundsDueMicros.set(books!.owed);
+    feesDueMicros.set(books!.feesDue);
     unexplainedMicros.set(books!.unexplained);
     oldestSettlementSeconds.reset();
     settlements.forEach(({ network, seconds }) => oldestSettlementSeconds.set({ network }, seconds));

@@ -9,6 +9,7 @@ import type { Address, Hash, Hex } from 'viem';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { BookFees } from '../fees/book-fees.js';
 import { verifySale } from '../journal/verify-journal.js';
+import { StartSubscription } from '../subscriptions/start-subscription.js';
 import { timed } from '../rails/metrics.js';
 import type { HeldAuthorization, Settlement } from '../rails/x402/facilitator.js';
 import { Authorizations, type SignedPayment } from './authorizations.js';
@@ -16,7 +17,7 @@ import { ChargeCalls } from './charge-calls.js';
 import { messageOf } from './message-of.js';
 import { ReconcilePayment } from './reconcile-payment.js';
 import { settlements } from './metrics.js';
-import { isForCall, paymentColumns, type PaymentRow } from './payment.js';
+import { isForCall, isForSubscription, paymentColumns, paysBySignature, type PaymentRow } from './payment.js';
 import { OfferReceiptSigner } from './offer-receipt-signer.js';
 
 type Input = InputOf<typeof settlePayment>;
@@ -72,10 +73,10 @@ const settled = sql(
    UPDATE payers y SET settles_first_since = CASE WHEN s.tried_at < y.settles_first_since THEN y.settles_first_since END, settled_base_units = y.settled_base_units + p.amount_base_units
    FROM settled s, payment p WHERE y.network = s.network AND y.asset = s.asset AND y.payer = s.payer`,
 );
-/** The money moved before the seller is called, so the payment is verified like one by transfer: it can be claimed until `retry_until`, and is refunded after that. */
+/** The money moved before the call was delivered, so the payment is verified like one by transfer: it can be claimed until `retry_until`, and is refunded after that. */
 const paid = sql(
   'payments.paid-first',
-  `UPDATE payments SET state = 'verified', verified_at = now(), retry_until = now() + $2 * interval '1 second' WHERE id = $1 AND state = 'indeterminate'`,
+  `UPDATE payments SET state = 'verified', verified_at = now(), retry_until = now() + $2 * interval '1 second' WHERE id = $1 AND state IN ('indeterminate', 'verified')`,
 );
 /** Only for the last attempt, because the result of an earlier one may be outdated. */
 const refused = sql(
@@ -111,6 +112,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     private readonly reconcilePayment: ReconcilePayment,
     private readonly charge: ChargeCalls,
     private readonly bookFees: BookFees,
+    private readonly startSubscription: StartSubscription,
     private readonly offerReceiptSigner: OfferReceiptSigner,
     private readonly jobs: Jobs,
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
@@ -123,9 +125,9 @@ export class SettleAuthorization implements OnApplicationBootstrap {
 
   /** @throws Refusal `claim_lost`, `settlement_refused`, `settlement_unknown`. */
   async execute(input: Input, context: Pick<RequestContext, 'requestId' | 'traceparent'>): Promise<Output> {
-    const { completed, begun } = await this.database.transaction((tx) => this.begin(tx, input, context));
+    const { completed, begun, payment } = await this.database.transaction((tx) => this.begin(tx, input, context));
     return begun
-      ? this.finish(begun, context)
+      ? this.finish(begun, context, payment)
       : {
           paymentId: completed.id,
           completedAt: completed.completed_at!.toISOString(),
@@ -174,7 +176,8 @@ export class SettleAuthorization implements OnApplicationBootstrap {
   }
 
   /**
-   * Fees are booked with that, since nothing is delivered for them.
+   * Fees are booked with that, and a subscription starts, since nothing is delivered first. One that cannot start, because another did
+   * meanwhile, leaves its payment verified, and what it brought is owed back.
    * @throws Refusal `settlement_refused`, `settlement_unknown`.
    */
   async settleFirst(
@@ -189,14 +192,39 @@ export class SettleAuthorization implements OnApplicationBootstrap {
       if (payment.purpose === 'fee')
         await this.bookFees.execute(tx, { ...payment, transaction_hash: transactionHash }, payment.as_of, context);
       else await tx.query(paid, [payment.id, this.config.retryWindowSeconds]);
+      if (isForSubscription(payment))
+        await this.startSubscription.execute(tx, { ...payment, transaction_hash: transactionHash }, context);
     });
+  }
+
+  /**
+   * The transaction that settled an authorization which is only held here, as after a restore from a backup that was made before
+   * it was settled; null if there is none. @throws Error if the chain does not tell.
+   */
+  async findSettled(paymentId: string): Promise<Hash | null> {
+    const [payment] = await this.database.query<PaymentRow>(payments, [paymentId]);
+    if (!payment || !paysBySignature(payment)) return null;
+    const [row] = await this.database.query<AuthorizationRow>(find, [payment.authorization_id]);
+    const signed = this.authorizations.read(payment, row!.payload);
+    if (!(await isUsed(row!, signed))) return null;
+    const outcome = await signed.exact.settlementOf(toHeld(row!), signed.requirements);
+    return outcome?.settled ? outcome.transactionHash : null;
+  }
+
+  /** Records that a held authorization was settled. Its payment is locked. */
+  async recordSettled(tx: Tx, { id, authorization_id }: PaymentRow, transactionHash: Hash): Promise<void> {
+    await tx.query(settled, [id, authorization_id, transactionHash]);
+    await tx.query(paid, [id, this.config.retryWindowSeconds]);
   }
 
   private async begin(
     tx: Tx,
     input: Input,
     context: Pick<RequestContext, 'requestId' | 'traceparent'>,
-  ): Promise<{ completed: PaymentRow; begun?: never } | { begun: AuthorizationRow; completed?: never }> {
+  ): Promise<
+    | { completed: PaymentRow; begun?: never; payment?: never }
+    | { begun: AuthorizationRow; payment: PaymentRow; completed?: never }
+  > {
     const payment = await this.reconcilePayment.lock(tx, input.paymentId);
     if (payment.state === 'completed') return { completed: payment };
     if (payment.state === 'indeterminate') throw unknown();
@@ -213,14 +241,15 @@ export class SettleAuthorization implements OnApplicationBootstrap {
       JSON.stringify(input),
     ]);
     invariant(row, `authorization ${payment.authorization_id} exists`);
-    return { begun: row };
+    return { begun: row, payment };
   }
 
   private async finish(
     row: AuthorizationRow,
     context: Pick<RequestContext, 'requestId' | 'traceparent'>,
+    known?: PaymentRow,
   ): Promise<Output> {
-    const transactionHash = await this.learn(row);
+    const transactionHash = await this.learn(row, known);
     const { payment: completed, completedAt } = await this.database.transaction((tx) =>
       this.complete(tx, row, transactionHash, context),
     );
@@ -237,8 +266,8 @@ export class SettleAuthorization implements OnApplicationBootstrap {
   }
 
   /** The transaction that moved the money. @throws Refusal `settlement_refused`, `settlement_unknown`. */
-  private async learn(row: AuthorizationRow): Promise<Hash> {
-    const [payment] = await this.database.query<PaymentRow>(payments, [row.payment_id]);
+  private async learn(row: AuthorizationRow, known?: PaymentRow): Promise<Hash> {
+    const payment = known ?? (await this.database.query<PaymentRow>(payments, [row.payment_id]))[0];
     invariant(payment, `payment ${row.payment_id} exists`);
     this.underSettlement.set(row.id, row.attempts);
     const outcome = await this.settle(row, payment).finally(() => this.underSettlement.delete(row.id));
@@ -264,9 +293,9 @@ export class SettleAuthorization implements OnApplicationBootstrap {
       const outcome = await timed('facilitator', 'settle', () =>
         signed.exact.facilitator.settle(signed.payload, signed.requirements),
       );
-      // Only at the first attempt can no earlier submission be in flight.
-      if (outcome.settled ? await isConfirmed(outcome.transactionHash, row, signed) : row.attempts === 1)
-        return outcome;
+      if (outcome.settled && (await isConfirmed(outcome.transactionHash, row, signed))) return outcome;
+      // Only at the first attempt can no earlier submission be in flight, but for one that a restore from a backup has undone.
+      if (!outcome.settled && row.attempts === 1 && !(await isUsed(row, signed))) return outcome;
       if (outcome.settled)
         this.logger.error(`the facilitator of payment ${payment.id} names a transaction that did not pay it`);
     } catch (error) {
@@ -317,12 +346,15 @@ export class SettleAuthorization implements OnApplicationBootstrap {
 
 const unknown = (): Refusal => refuse(settlePayment, 'settlement_unknown', { retry_after_seconds: RETRY_SECONDS });
 
-const toHeld = ({ payer, nonce, valid_before, created_at }: AuthorizationRow): HeldAuthorization => ({
+export const toHeld = ({ payer, nonce, valid_before, created_at }: AuthorizationRow): HeldAuthorization => ({
   payer,
   nonce,
   validBefore: BigInt(Math.floor(valid_before.getTime() / 1_000)),
   heldAt: created_at,
 });
+
+const isUsed = async (row: AuthorizationRow, { exact, requirements }: SignedPayment): Promise<boolean> =>
+  (await exact.isUsed?.(toHeld(row), requirements)) ?? false;
 
 /** The chain has the last word where it can be asked. */
 const isConfirmed = (

@@ -37,6 +37,7 @@ export class SettlePayment {
   ) {}
 
   async execute(input: Input, context: RequestContext): Promise<Output> {
+    if (input.isSigned) return this.settleAuthorization.execute(input, context);
     const settled = await this.settlements.submit({
       input,
       context: { requestId: context.requestId, traceparent: context.traceparent },

@@ -1,18 +1,18 @@
 import type { Currency } from '@market/contracts';
 import fc from 'fast-check';
 import { chooseRoute, type RouteWish } from './choose-route.js';
-import type { PaymentRail, Route } from './payment-rail.js';
+import type { PaymentRail } from './payment-rail.js';
 
 const BASE = 'eip155:84532';
 const DEVNET = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
-const railOf = (routes: [Currency, string, bigint][], scheme: Route['scheme'] = 'deposit'): PaymentRail => ({
+const railOf = (routes: [Currency, string, bigint][]): PaymentRail => ({
   id: 'test',
   routes: () =>
     routes.map(([currency, network, minimumMicros]) => ({
       currency,
       network,
       decimals: 6,
-      scheme,
+      scheme: 'deposit',
       minimumMicros,
       unitPriceMicros: null,
     })),
@@ -64,17 +64,6 @@ describe('chooseRoute', () => {
     expect(choose({ mayFallBack: false, preferredCurrency: 'SOL' }, [railOf([['USDC', BASE, 0n]])])).toBe(
       'unavailable',
     );
-  });
-
-  it('takes a route of the scheme asked for, also where another comes before it', () => {
-    const signedFirst = [railOf([['USDC', BASE, 0n]], 'exact'), ...rails];
-    const routeFor = (scheme?: Route['scheme']) =>
-      chooseRoute(signedFirst, { preferredCurrency: 'USDC', priceMicros: 100_000n, mayFallBack: true, scheme });
-    expect([routeFor(), routeFor('deposit')]).toMatchObject([
-      { route: { scheme: 'exact' } },
-      { route: { scheme: 'deposit' } },
-    ]);
-    expect(choose({ scheme: 'exact' })).toBe('unavailable');
   });
 
   it('never chooses a route that the wish excludes or that does not carry the price', () => {

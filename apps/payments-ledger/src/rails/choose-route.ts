@@ -10,8 +10,6 @@ export interface RouteWish {
   priceMicros: Micros;
   /** Whether a route nobody asked for may be left for one that carries the price. */
   mayFallBack: boolean;
-  /** What can pay for it: any way where nothing is said. */
-  scheme?: Route['scheme'];
 }
 
 export interface RailRoute {
@@ -34,11 +32,11 @@ export function chooseRoute(rails: PaymentRail[], wish: RouteWish): RouteChoice 
 
 function candidatesFor(
   rails: PaymentRail[],
-  { originCurrency, originChainId, preferredCurrency, mayFallBack, scheme }: RouteWish,
+  { originCurrency, originChainId, preferredCurrency, mayFallBack }: RouteWish,
 ): RailRoute[] {
   const options = rails
     .flatMap((rail) => rail.routes().map((route): RailRoute => ({ rail, route })))
-    .filter(({ route }) => onChain(route, originChainId) && (scheme === undefined || route.scheme === scheme));
+    .filter(({ route }) => onChain(route, originChainId));
   const preferred = options.filter(({ route }) => route.currency === (originCurrency ?? preferredCurrency));
   const others = options
     .filter((option) => !preferred.includes(option))

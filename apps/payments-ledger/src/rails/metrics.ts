@@ -1,3 +1,4 @@
+import { SpanKind, traceStep } from '@market/tracing';
 import { Histogram } from 'prom-client';
 
 type Provider = 'facilitator' | 'rpc' | 'relay';
@@ -10,19 +11,23 @@ const requestSeconds = new Histogram({
 });
 
 /** Counts and times what is asked of another party. A refusal is an answer; what throws is none, unless `isAnswer` says so. */
-export async function timed<T>(
+export function timed<T>(
   provider: Provider,
   operation: string,
   request: () => Promise<T>,
   isAnswer: (error: unknown) => boolean = () => false,
 ): Promise<T> {
   const end = requestSeconds.startTimer({ provider, operation });
-  try {
-    const answer = await request();
-    end({ outcome: 'answered' });
-    return answer;
-  } catch (error) {
-    end({ outcome: isAnswer(error) ? 'answered' : 'failed' });
-    throw error;
-  }
+  return traceStep(`${provider} ${operation}`, SpanKind.Client, async (span) => {
+    try {
+      const answer = await request();
+      end({ outcome: 'answered' });
+      return answer;
+    } catch (error) {
+      const outcome = isAnswer(error) ? 'answered' : 'failed';
+      end({ outcome });
+      if (outcome === 'failed') span?.fail(outcome);
+      throw error;
+    }
+  });
 }

@@ -3,7 +3,7 @@ import type { Micros } from '@market/kernel';
 import type { RequestContext } from '@market/messaging';
 import type { Address, Hash } from 'viem';
 import type { Observation } from '../payments/payment-state.js';
-import type { ExactRequirements } from './x402/exact-payment.js';
+import type { Authorization, ExactRequirements } from './x402/exact-payment.js';
 import type { Facilitator, HeldAuthorization, Settlement } from './x402/facilitator.js';
 
 /** A currency on a chain, and how it is paid there. */
@@ -101,6 +101,8 @@ export interface PaymentRail {
     readonly facilitator: Facilitator;
     /** The payer's balance of the required asset. @throws Error if it is not known. */
     balanceOf?(payer: Address, requirements: ExactRequirements): Promise<bigint>;
+    /** Whether the authorization was used, by whomever, where another party than the facilitator can tell. @throws Error if that is not known. */
+    isUsed?(authorization: Authorization, requirements: ExactRequirements): Promise<boolean>;
     /** Whether this transaction settled the authorization, where another party than the facilitator can tell. @throws Error if that is not known. */
     isSettledBy?(
       transactionHash: Hash,

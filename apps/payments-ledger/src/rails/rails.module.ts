@@ -36,6 +36,6 @@ import { SandboxFacilitator } from './x402/sandbox-facilitator.js';
       inject: [SandboxRail, platformConfig.token, paymentsLedgerConfig.token, MessageBus, SellerWallets],
     },
   ],
-  exports: [PAYMENT_RAILS, SandboxRail],
+  exports: [PAYMENT_RAILS, SandboxRail, SellerWallets],
 })
 export class RailsModule {}

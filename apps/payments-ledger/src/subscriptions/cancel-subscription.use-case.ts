@@ -15,7 +15,7 @@ const find = sql(
   `SELECT s.consumer_id, s.seller_id, ${STATUS_NOW} AS status FROM subscriptions s WHERE s.id = $1`,
 );
 
-/** Ends a subscription at once, for its subscriber alone. With its event; one statement more to say why not. */
+/** Ends a subscription at once; only its subscriber may. The event is part of the statement; a refusal takes one statement more. */
 @Injectable()
 export class CancelSubscription {
   constructor(
@@ -37,7 +37,7 @@ export class CancelSubscription {
     return { id: subscriptionId, status: 'cancelled' };
   }
 
-  /** The seller knows whom it sells to; to anybody else there is no such subscription. */
+  /** The seller may see its subscribers and is told that it may not cancel; to everybody else the subscription does not exist. */
   private async assertCancelled(subscriptionId: string, accountId: string): Promise<void> {
     const [row] = await this.database.query<Pick<SubscriptionRow, 'consumer_id' | 'seller_id' | 'status'>>(find, [
       subscriptionId,

@@ -10,7 +10,7 @@ import { Subscriptions } from './subscriptions.js';
 type Output = OutputOf<typeof createPayment>;
 
 /**
- * The payment that a subscription waits for: the one POST /subscribe named, whatever its route, or a new one. One bus
+ * Returns the payment that a subscription waits for: the one that POST /subscribe named, on any route, or a new one. One bus
  * request.
  */
 @Injectable()
@@ -25,7 +25,7 @@ export class CreatePayment {
 
   async execute({ listing_id }: InputOf<typeof createPayment>, context: RequestContext): Promise<Output> {
     const kept = await this.idempotency.replay(createPayment, context);
-    // An offer is no last word: the key stays bound to its request, and what is to be paid now is told anew.
+    // The idempotency key stays bound to its request, but the answer is not stored: a repetition gets the offer that is valid then.
     delete context.reply.idempotencyReplayed;
     const { accountId } = principalOf(context);
     const listing = await this.listings.find(listing_id, accountId, context);

@@ -14,7 +14,7 @@ const expire = sql(
    WHERE id IN (SELECT id FROM subscriptions WHERE status = 'active' AND current_period_end <= now() ORDER BY current_period_end LIMIT ${PAGE} FOR UPDATE SKIP LOCKED) RETURNING ${ENDED_COLUMNS}`,
 );
 
-/** Writes down what time has ended. Nothing waits for it: whoever reads a subscription compares its end with the clock. */
+/** Marks subscriptions whose period has ended. Reads do not depend on it: they compare the end with the clock. */
 @Injectable()
 export class ExpireSubscriptions implements OnApplicationBootstrap {
   constructor(

@@ -1,15 +1,15 @@
-import { getOffering, type Offering } from '@market/contracts/catalog';
+import { getOffering, type CallableOffering, type Offering } from '@market/contracts/catalog';
 import { subscribe } from '@market/contracts/payments-ledger';
 import { isRefusal, MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
 import type { PaidModel } from '../payments/payment.js';
 
-/** What can be subscribed to. */
+/** A listing that can be subscribed to. */
 export interface SubscribableListing extends Offering {
   pricingModel: 'free' | PaidModel;
 }
 
-/** What the catalog offers now: one bus request each time. */
+/** Reads what the catalog offers now, with one bus request each time. */
 @Injectable()
 export class OfferedListing {
   constructor(private readonly bus: MessageBus) {}
@@ -29,7 +29,13 @@ export class OfferedListing {
     return (await this.ask(listingId, context))?.status === 'active';
   }
 
-  private async ask(listingId: string, context: RequestContext): Promise<Offering | undefined> {
+  /** Whether what was paid for is delivered: also while the seller sells nothing because it owes too much. */
+  async isDelivered(listingId: string, context: RequestContext): Promise<boolean> {
+    const offering = await this.ask(listingId, context);
+    return offering?.status === 'active' || offering?.isSuspendedForDebt === true;
+  }
+
+  private async ask(listingId: string, context: RequestContext): Promise<CallableOffering | undefined> {
     try {
       return await this.bus.request(getOffering, { ref: listingId }, context);
     } catch (error) {

@@ -26,7 +26,7 @@ export class Subscribe {
   async execute({ listing_id, origin_currency }: InputOf<typeof subscribe>, context: RequestContext): Promise<Output> {
     const kept = await this.idempotency.replay(subscribe, context);
     if (kept?.outcome === 'subscribed') return kept;
-    // That a payment was asked for is no last word: the key stays bound to its request, and where it stands is told anew.
+    // The idempotency key stays bound to its request, but the answer is not stored: a repetition gets the present state of the payment.
     delete context.reply.idempotencyReplayed;
     const listing = await this.listings.find(listing_id, principalOf(context).accountId, context);
     if (BigInt(listing.priceMicros) > 0n) {

@@ -5,6 +5,7 @@ import { principalOf, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Budgets } from '../budgets/budgets.js';
+import { Authorizations } from '../payments/authorizations.js';
 import { Offers } from '../payments/offers.js';
 import { LIVE_STATES } from '../payments/payment-state.js';
 import { feesOf, paymentColumns, requirementsOf, type PaymentRow } from '../payments/payment.js';
@@ -20,16 +21,17 @@ const findLive = sql(
    ORDER BY created_at DESC, id DESC LIMIT 1`,
 );
 
-/** What a buyer is asked to pay for a subscription; the price is that of the moment it is made. */
+/** Offers for subscriptions. The price is the listing's price when the offer is made. */
 @Injectable()
 export class SubscriptionOffers {
   constructor(
     private readonly database: Database,
     private readonly offers: Offers,
     private readonly budgets: Budgets,
+    private readonly authorizations: Authorizations,
   ) {}
 
-  /** The same one for as long as it can be paid on this route. @throws Refusal of `createOffer`. */
+  /** Returns the same offer for as long as it can be paid on this route. @throws Refusal of `createOffer`. */
   async make(
     listing: SubscribableListing,
     originCurrency: Currency | undefined,
@@ -56,7 +58,7 @@ export class SubscriptionOffers {
     );
   }
 
-  /** The buyer's latest one that can still be paid, on whatever route. */
+  /** The buyer's latest offer that can still be paid, on any route. */
   async live(
     { listingId, pricingModel }: SubscribableListing,
     context: RequestContext,
@@ -77,6 +79,7 @@ export class SubscriptionOffers {
       requirements: requirementsOf(row),
       fees: feesOf(row),
       provider: row.rail,
+      x402: this.authorizations.requirementsOf(row),
     };
   }
 }

@@ -5,7 +5,7 @@ import { usdNumber } from '@market/kernel';
 export type SubscriptionRecord = OutputOf<typeof listSubscriptions>['items'][number];
 export type SubscriptionView = Extract<OutputOf<typeof subscribe>, { outcome: 'subscribed' }>['subscription'];
 
-/** A row of `subscriptions` as pg reads it, its status as of the statement that read it. */
+/** A row of `subscriptions` as pg reads it. The status is the one at the time of the statement. */
 export interface SubscriptionRow {
   id: string;
   consumer_id: string;
@@ -20,7 +20,7 @@ export interface SubscriptionRow {
   current_period_end: Date | null;
 }
 
-/** One past its period's end is expired, also before the sweeper has seen it. */
+/** A subscription past the end of its period is expired, even before the sweeper has recorded that. */
 export const STATUS_NOW = `CASE WHEN s.status = 'active' AND s.current_period_end <= now() THEN 'expired' ELSE s.status END`;
 
 export const subscriptionColumns = `s.id, s.consumer_id, s.seller_id, s.listing_id, s.listing_name, s.listing_slug, s.pricing_model, s.price_micros, ${STATUS_NOW} AS status, s.created_at, s.current_period_end`;

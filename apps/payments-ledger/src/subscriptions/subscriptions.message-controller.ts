@@ -17,7 +17,7 @@ import { Subscribe } from './subscribe.use-case.js';
 import { SubscriptionsQuery } from './subscriptions.query.js';
 import { VerifyPayment } from './verify-payment.use-case.js';
 
-/** What each costs is counted at its use case; each read is one statement, and a second for the exact total of a list. */
+/** The cost of each command is noted at its use case. Each read is one statement; a list takes a second one for the exact total. */
 @Controller()
 export class SubscriptionsMessageController {
   constructor(

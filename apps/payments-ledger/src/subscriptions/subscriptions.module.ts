@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
 import { BudgetsModule } from '../budgets/budgets.module.js';
-import { JournalModule } from '../journal/journal.module.js';
 import { PaymentsModule } from '../payments/payments.module.js';
 import { CancelSubscription } from './cancel-subscription.use-case.js';
 import { CreatePayment } from './create-payment.use-case.js';
@@ -10,15 +9,13 @@ import { Subscribe } from './subscribe.use-case.js';
 import { SubscriptionOffers } from './subscription-offers.js';
 import { SubscriptionsMessageController } from './subscriptions.message-controller.js';
 import { SubscriptionsQuery } from './subscriptions.query.js';
-import { Subscriptions } from './subscriptions.js';
 import { VerifyPayment } from './verify-payment.use-case.js';
 
 @Module({
-  imports: [BudgetsModule, JournalModule, PaymentsModule],
+  imports: [BudgetsModule, PaymentsModule],
   controllers: [SubscriptionsMessageController],
   providers: [
     OfferedListing,
-    Subscriptions,
     SubscriptionOffers,
     Subscribe,
     CreatePayment,

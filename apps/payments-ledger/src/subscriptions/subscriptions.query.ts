@@ -16,7 +16,7 @@ const find = sql(
   `SELECT ${subscriptionColumns} FROM subscriptions s WHERE s.id = $1 AND s.consumer_id = $2`,
 );
 
-/** What the caller subscribes to; a subscription is nobody else's to see. */
+/** The caller's subscriptions. Nobody else may see them. */
 @Injectable()
 export class SubscriptionsQuery {
   constructor(private readonly database: Database) {}

@@ -6,18 +6,18 @@ import { Outbox, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { subscriptionColumns, type SubscriptionRow } from './subscription.js';
 
-/** Who subscribes to what, for how much. */
+/** A new subscription: subscriber, listing and price. */
 export interface NewSubscription {
   consumerId: string;
   sellerId: string;
   listing: { id: string; name: string; slug: string };
   pricingModel: PricingModel;
   priceMicros: Micros;
-  /** Null where it costs nothing: then nothing ends it either. */
+  /** Null for a free subscription, which has no end. */
   paymentId: string | null;
 }
 
-/** A subscription that a statement has just ended. */
+/** A subscription that was just ended by a statement. */
 export interface EndedRow {
   id: string;
   consumer_id: string;
@@ -32,7 +32,7 @@ const makeRoom = sql(
   'subscriptions.make-room',
   `UPDATE subscriptions SET status = 'expired', ended_at = current_period_end WHERE consumer_id = $1 AND listing_id = $2 AND status = 'active' AND current_period_end <= now() RETURNING ${ENDED_COLUMNS}`,
 );
-/** A base fee of usage_tiered buys a month, as monthly does. */
+/** The base fee of usage_tiered pays for a month, as the price of monthly does. */
 const insert = sql(
   'subscriptions.insert',
   `INSERT INTO subscriptions AS s (id, consumer_id, seller_id, listing_id, listing_name, listing_slug, pricing_model, price_micros, payment_id, status, created_at, current_period_end)
@@ -45,12 +45,12 @@ const findActive = sql(
   `SELECT s.id FROM subscriptions s WHERE s.consumer_id = $1 AND s.listing_id = $2 AND s.status = 'active' AND (s.current_period_end IS NULL OR s.current_period_end > now())`,
 );
 
-/** Where subscriptions begin, and their ends are told. At most one of a consumer and a listing is active: an index of the database holds all processes to it. */
+/** Starts subscriptions and announces their ends. A unique index allows at most one active subscription for a consumer and a listing. */
 @Injectable()
 export class Subscriptions {
   constructor(private readonly outbox: Outbox) {}
 
-  /** The subscription and its event, in three statements. @returns undefined when there is an active one already. */
+  /** Writes the subscription and its event, in three statements. @returns undefined when there is an active one already. */
   async start(
     tx: Tx,
     wanted: NewSubscription,

@@ -1,46 +1,42 @@
 import type { InputOf, OutputOf } from '@market/contracts';
-import { verifyPayment, type PendingReason } from '@market/contracts/payments-ledger';
+import { settlePayment, verifyPayment, type PendingReason } from '@market/contracts/payments-ledger';
 import { formatDecimal, invariant, usdNumber } from '@market/kernel';
-import { principalOf, refuse, type RequestContext, type Refusal } from '@market/messaging';
+import { isRefusal, principalOf, refuse, type RequestContext, type Refusal } from '@market/messaging';
 import { Database, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Budgets } from '../budgets/budgets.js';
-import { Journal } from '../journal/journal.js';
-import { subscriptionStarted } from '../journal/posting.js';
+import { Authorizations } from '../payments/authorizations.js';
 import { ReconcilePayment, type LockedPayment } from '../payments/reconcile-payment.js';
 import { mayGetMoney } from '../payments/payment-state.js';
 import { PaySandbox } from '../payments/pay-sandbox.use-case.js';
-import { receiptsOf } from '../payments/receipt.js';
 import {
   feesOf,
   isForSubscription,
   owedMicros,
-  paidTo,
   paymentColumns,
+  paysBySignature,
   requirementsOf,
-  splitOf,
   type PaymentRow,
   type SubscriptionPaymentRow,
 } from '../payments/payment.js';
+import { SettleAuthorization } from '../payments/settle-authorization.js';
 import { OfferedListing } from './offered-listing.js';
+import { StartSubscription } from './start-subscription.js';
 import { subscriptionColumns, toSubscriptionView, type SubscriptionRow } from './subscription.js';
 import { Subscriptions } from './subscriptions.js';
-import { isSame, readSandboxPayload } from './x402-payload.js';
+import { isSame, isSigned, readSandboxPayload } from './x402-payload.js';
 
 type Input = InputOf<typeof verifyPayment>;
 type Output = OutputOf<typeof verifyPayment>;
 
 const find = sql('payments.find-to-verify', `SELECT ${paymentColumns('p')} FROM payments p WHERE id = $1`);
+const findByRelayId = sql(
+  'payments.find-to-verify-by-relay-id',
+  `SELECT ${paymentColumns('p')} FROM payments p WHERE relay_request_id = $1`,
+);
 const findStarted = sql(
   'subscriptions.of-payment',
   `SELECT ${subscriptionColumns} FROM subscriptions s WHERE s.payment_id = $1`,
-);
-const complete = sql(
-  'payments.complete-subscription',
-  `WITH completed AS (
-     UPDATE payments SET state = 'completed', completed_at = $2 WHERE id = $1
-   )
-   INSERT INTO receipts (id, payment_id, recipient_type, recipient_id, created_at) VALUES ($3, $1, 'buyer', $4, $2), ($5, $1, 'seller', $6, $2)`,
 );
 
 const RETRY_SECONDS = 2;
@@ -51,7 +47,8 @@ interface Looked {
 }
 
 /**
- * Starts the subscription that a payment is for, once its money has come.
+ * Starts the subscription that a payment is for, once its money has come. A signed authorization is held, then settled, and its
+ * settlement starts the subscription; whoever asks next continues where a process stopped, and so does the job that settles.
  */
 @Injectable()
 export class VerifyPayment {
@@ -60,8 +57,10 @@ export class VerifyPayment {
     private readonly reconcilePayment: ReconcilePayment,
     private readonly paySandbox: PaySandbox,
     private readonly listings: OfferedListing,
-    private readonly journal: Journal,
     private readonly subscriptions: Subscriptions,
+    private readonly startSubscription: StartSubscription,
+    private readonly authorizations: Authorizations,
+    private readonly settleAuthorization: SettleAuthorization,
     private readonly budgets: Budgets,
   ) {}
 
@@ -75,26 +74,32 @@ export class VerifyPayment {
     ) {
       throw mismatch('transactionHash', 'is not the transaction that paid; leave it out or correct it');
     }
-    if (reconciled.state !== 'verified') return this.explain(reconciled, missing);
-    if (!(await this.listings.isActive(payment.listing_id, context)))
+    if (reconciled.state !== 'verified' || paysBySignature(reconciled)) return this.explain(reconciled, missing);
+    if (!(await this.listings.isDelivered(payment.listing_id, context)))
       throw refuse(verifyPayment, 'listing_unavailable', { retry_until: reconciled.retry_until!.toISOString() });
     const refused = await this.database.transaction((tx) => this.start(tx, reconciled.id, context));
     if (refused) throw refused;
     return this.explain(await this.find(reconciled.id));
   }
 
-  /** @throws Refusal where it is not the caller's, not a subscription's, or what was sent speaks of another. */
+  /** @throws Refusal when the payment is not the caller's, is not for a subscription, or when the proof is for another payment. */
   private async findOwn(
-    { payment_id, relay_request_id, scheme, network }: Input,
+    { payment_id, listing_id, relay_request_id, payload, scheme, network }: Input,
     context: RequestContext,
   ): Promise<SubscriptionPaymentRow> {
-    const [row] = await this.database.query<PaymentRow>(find, [payment_id]);
-    if (row?.buyer_id !== principalOf(context).accountId) throw refuse(verifyPayment, 'payment_not_found', {});
+    const [row] = await (payment_id === undefined
+      ? this.database.query<PaymentRow>(findByRelayId, [relay_request_id])
+      : this.database.query<PaymentRow>(find, [payment_id]));
+    if (row?.buyer_id !== principalOf(context).accountId || row.purpose === 'fee')
+      throw refuse(verifyPayment, 'payment_not_found', {});
     if (!isForSubscription(row))
       throw refuse(verifyPayment, 'payment_of_call', { relay_request_id: row.relay_request_id });
+    if (listing_id !== undefined && listing_id !== row.listing_id)
+      throw mismatch('listing_id', 'is not what this payment is for');
     if (relay_request_id !== undefined && relay_request_id !== row.relay_request_id)
       throw mismatch('relay_request_id', 'is that of another payment');
-    if (scheme !== undefined && scheme !== row.scheme) throw mismatch('scheme', `must be ${row.scheme}`);
+    const signed = payload !== undefined && isSigned(payload) && scheme === 'exact';
+    if (scheme !== undefined && scheme !== row.scheme && !signed) throw mismatch('scheme', `must be ${row.scheme}`);
     if (network !== undefined && network !== row.network) throw mismatch('network', `must be ${row.network}`);
     return row;
   }
@@ -105,57 +110,70 @@ export class VerifyPayment {
     context: RequestContext,
   ): Promise<Looked> {
     if (payload !== undefined) {
-      if (payment.rail !== this.paySandbox.railId)
-        throw mismatch('payload', `is not taken by payments of ${payment.rail}; send relay_request_id`);
-      const read = readSandboxPayload(payment, payload);
+      const read =
+        payment.rail === this.paySandbox.railId && !isSigned(payload) && readSandboxPayload(payment, payload);
+      if (!read && !this.authorizations.requirementsOf(payment))
+        throw mismatch('payload', `is not taken by this payment of ${payment.rail}; send relay_request_id`);
+      if (!read) return this.paySigned(payment, JSON.stringify(payload), context);
       if ('problem' in read) throw mismatch('payload', read.problem);
       if (mayGetMoney(payment.state)) await this.paySandbox.pay(payment.id, read.outcome, context);
     }
+    if (payment.authorization_id !== null) return this.paySigned(payment, undefined, context);
     return mayGetMoney(payment.state) ? this.reconcilePayment.reconcile(payment.id, context) : { payment };
   }
 
-  /** Payment, journal, receipts, subscription and event are one commit. @returns why not, where the money is owed back instead. */
+  /**
+   * Nothing moves before the listing and the budget allow it. What was held by an earlier request is settled by this one.
+   * @throws Refusal `payment_rejected`, and those of what cannot start.
+   */
+  private async paySigned(
+    payment: SubscriptionPaymentRow,
+    authorization: string | undefined,
+    context: RequestContext,
+  ): Promise<Looked> {
+    const isPending = payment.state === 'pending' && authorization !== undefined;
+    if (!isPending && !(payment.state === 'verified' && paysBySignature(payment)))
+      return { payment, missing: payment.state === 'indeterminate' ? 'settlement_unknown' : 'unpaid' };
+    if (!(await this.listings.isActive(payment.listing_id, context)))
+      throw refuse(verifyPayment, 'listing_unavailable', { retry_until: payment.expires_at.toISOString() });
+    const active = await this.subscriptions.activeId(this.database, payment.buyer_id, payment.listing_id);
+    if (active !== undefined) throw refuse(verifyPayment, 'already_subscribed', { subscription_id: active });
+    if (isPending) {
+      await this.budgets.check(payment, context);
+      const reason = await this.authorizations.hold(payment, authorization, 0);
+      if (reason !== undefined) throw refuse(verifyPayment, 'payment_rejected', { rejection: reason });
+    }
+    await this.settle(payment.id, context);
+    const settled = await this.find(payment.id);
+    return { payment: settled, missing: 'settlement_unknown' };
+  }
+
+  private async settle(paymentId: string, context: RequestContext): Promise<void> {
+    const begun = await this.database.transaction(async (tx) => {
+      const payment = await this.reconcilePayment.lock(tx, paymentId);
+      if (payment.state !== 'verified' || !paysBySignature(payment) || payment.retry_until! <= payment.as_of)
+        return null;
+      await this.budgets.reserve(tx, payment, context);
+      return this.settleAuthorization.beginFirst(tx, payment);
+    });
+    try {
+      if (begun) await this.settleAuthorization.settleFirst(begun, context);
+    } catch (error) {
+      if (isRefusal(error, settlePayment, 'settlement_refused'))
+        throw refuse(verifyPayment, 'payment_rejected', { rejection: error.details.reason as string });
+      if (!isRefusal(error, settlePayment, 'settlement_unknown')) throw error;
+    }
+  }
+
+  /** Writes payment, journal, receipts, subscription and event in one commit. @returns the reason when the money is owed back instead. */
   private async start(tx: Tx, paymentId: string, context: RequestContext): Promise<Refusal | undefined> {
     const payment = await this.reconcilePayment.lock(tx, paymentId);
     if (payment.state !== 'verified' || !isForSubscription(payment)) return undefined;
-    const { buyer_id: consumerId, seller_id: sellerId } = payment;
     if (payment.retry_until! <= payment.as_of) return this.markRefundDue(tx, payment, context);
     await this.budgets.reserve(tx, payment, context);
-    const listing = { id: payment.listing_id, name: payment.listing_name, slug: payment.listing_slug };
-    const started = await this.subscriptions.start(
-      tx,
-      {
-        consumerId,
-        sellerId,
-        listing,
-        pricingModel: payment.pricing_model,
-        priceMicros: BigInt(payment.gross_micros),
-        paymentId,
-      },
-      context,
-    );
-    if (!started) return this.markRefundDue(tx, payment, context);
-    const at = payment.as_of;
-    const { buyer, seller } = receiptsOf(payment, at);
-    await this.journal.record(
-      tx,
-      [
-        {
-          entry: subscriptionStarted({
-            paymentId,
-            buyerId: consumerId,
-            sellerId,
-            money: splitOf(payment),
-            paid: paidTo(payment),
-          }),
-          payment,
-          sale: { payer: null, buyer, seller },
-        },
-      ],
-      at,
-    );
-    await tx.query(complete, [paymentId, at, buyer.id, buyer.recipient_id, seller.id, seller.recipient_id]);
-    return undefined;
+    return (await this.startSubscription.execute(tx, payment, context))
+      ? undefined
+      : this.markRefundDue(tx, payment, context);
   }
 
   private async markRefundDue(
@@ -208,7 +226,7 @@ export class VerifyPayment {
     }
   }
 
-  /** What the first verification answered: the subscription as it began, whatever became of it since. */
+  /** The answer of the first verification: the subscription as it began, whatever happened to it since. */
   private async result(row: PaymentRow): Promise<Output> {
     const [started] = await this.database.query<SubscriptionRow>(findStarted, [row.id]);
     invariant(started && row.completed_at, `payment ${row.id} started a subscription`);
@@ -223,6 +241,8 @@ export class VerifyPayment {
         transaction_hash: row.transaction_hash ?? '',
         completed_at: row.completed_at.toISOString(),
       },
+      provider: row.rail,
+      transfer: await this.settleAuthorization.transferOf(row),
     };
   }
 }

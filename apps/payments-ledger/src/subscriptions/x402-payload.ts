@@ -7,9 +7,9 @@ type SandboxOutcome = InputOf<typeof paySandbox>['outcome'];
 export type ReadPayload = { outcome: SandboxOutcome } | { problem: string };
 
 /**
- * A PaymentPayload of x402 v2 for this offer, whose `accepted` says on which network how much goes to whom for which offer; what a
- * client adds to it changes nothing. x402 has no scheme for a transfer, so that offers do not ask for one. In the sandbox `payload` is
- * `{outcome?: "paid" | …}`, which plays the chain as POST /sandbox/payments/{relay_request_id}/pay does.
+ * A PaymentPayload of x402 v2 for this offer. Its `accepted` names the network, the amount, the recipient and the offer; fields that a
+ * client adds are ignored. x402 has no scheme for transfers, so no offer asks for one. In the sandbox `payload` is
+ * `{outcome?: "paid" | …}`, which simulates a payment as POST /sandbox/payments/{relay_request_id}/pay does.
  */
 export function readSandboxPayload(row: PaymentRow, payload: Record<string, unknown>): ReadPayload {
   const { x402Version, accepted, payload: inner } = payload;
@@ -28,8 +28,11 @@ export function readSandboxPayload(row: PaymentRow, payload: Record<string, unkn
     : { problem: `payload.outcome must be one of ${sandboxOutcome.options.join(', ')}` };
 }
 
+/** Whether it carries what a wallet signed, as the scheme `exact` has it. */
+export const isSigned = ({ payload }: Record<string, unknown>): boolean => isObject(payload) && 'signature' in payload;
+
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Hex digits mean the same in either case. */
+/** Hexadecimal digits are compared without regard to letter case. */
 export const isSame = (a: unknown, b: string): boolean => typeof a === 'string' && a.toLowerCase() === b.toLowerCase();

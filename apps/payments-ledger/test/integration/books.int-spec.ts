@@ -72,6 +72,8 @@ describe('the books', () => {
         receipt_id: receipt!.id,
       },
       transaction_hash: receipt!.transaction_hash,
+      network: 'eip155:84532',
+      wallet: expect.stringMatching(/^0x/) as string,
       created_at: receipt!.created_at,
     });
     expect(page.items[0]!.reference.receipt_id).toBeNull();
@@ -155,6 +157,7 @@ describe('the books', () => {
       relay_request_id: expect.stringMatching(/^0x/) as string,
       payer_id: ada,
       seller_id: bob,
+      refunds: [],
     });
     for (const who of [bob, stranger])
       expect(await reasonOf(harness.edge.request(getReceipt, { receiptId: mine!.id }, as(who)))).toBe(

@@ -1,5 +1,5 @@
 import type { Budget } from '@market/contracts';
-import { createPayment, getSpending, subscribe, verifyPayment } from '@market/contracts/payments-ledger';
+import { budgetReached, createPayment, getSpending, subscribe, verifyPayment } from '@market/contracts/payments-ledger';
 import { newId, usdNumber } from '@market/kernel';
 import { Refusal } from '@market/messaging';
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts';
@@ -280,5 +280,18 @@ describe('a budget', () => {
     expect(outcomes.filter(Boolean)).toHaveLength(7);
     expect(await spentUnder(first, 0)).toEqual(both(7));
     expect(await spentUnder(first, 1)).toEqual(both(7));
+  });
+
+  it('say when four fifths of a day are spent, and when all of it is', async () => {
+    const [buyer, budgets] = [newId(), [budgetWith({ perDayMicros: '1250000' })]];
+    for (let calls = 0; calls < 5; calls += 1) {
+      const order = newOrder({ buyer, budgets });
+      await harness.pay(order, await harness.quote(order));
+    }
+    const told = (await harness.heard(budgetReached)).filter(({ accountId }) => accountId === buyer);
+    expect(told.map(({ isExhausted, period, spentMicros }) => [isExhausted, period, spentMicros])).toEqual([
+      [false, 'day', '1000000'],
+      [true, 'day', '1250000'],
+    ]);
   });
 });

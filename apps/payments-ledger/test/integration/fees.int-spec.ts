@@ -1,5 +1,6 @@
 import type { OutputOf, RequestOf } from '@market/contracts';
 import {
+  feesNearLimit,
   getBalance,
   listLedger,
   payFees,
@@ -95,6 +96,7 @@ describe('fees of sales that paid the seller', () => {
       earned: usd(237_500),
       received: [{ network: 'eip155:84532', wallet: payoutOf(seller), amount: usd(250_000) }],
       payable: usd(0),
+      payouts: [],
       fees: { due: usd(12_500), paid: usd(0), limit: usd(20_000), status: 'notice', pay_by: null },
       refunds: { due_to_account: usd(0), due_by_account: usd(0) },
     });
@@ -234,6 +236,8 @@ describe('fees of sales that paid the seller', () => {
     expect(fees).toMatchObject({ due: usd(25_000), status: 'notice' });
     expect(Math.round((Date.parse(fees.pay_by!) - Date.now()) / 86_400_000)).toBe(14);
     expect(await standings()).toEqual([]);
+    const near = (await harness.heard(feesNearLimit)).filter(({ sellerId }) => sellerId === seller);
+    expect(near).toMatchObject([{ limitMicros: '20000' }]);
     await harness.db.inspect(
       `UPDATE payments_ledger.fee_standings SET over_limit_since = now() - interval '14 days' WHERE seller_id = $1`,
       [seller],

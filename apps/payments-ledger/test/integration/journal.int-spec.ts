@@ -87,7 +87,7 @@ describe('the journal', () => {
     await Promise.all(claims.map((claim) => harness.settle(claim)));
     const [account] = await harness.db.inspect<{ balance_micros: string }>(
       'SELECT balance_micros FROM payments_ledger.accounts WHERE address = $1',
-      [`agent:${sellerId}:earnings`],
+      [`agent:${sellerId}:earnings:sandbox:eip155:84532`],
     );
     expect(account!.balance_micros).toBe(String(40 * 237_500));
     await harness.reconcile();

@@ -150,6 +150,7 @@ describe('subscriptions', () => {
           expiresAt: expect.stringMatching(/Z$/) as string,
         },
         fees: { gross_amount: 9.99, fee_rate: 0.05, fee_amount: 0.4995, provider_receives: 9.4905 },
+        x402: expect.objectContaining({ scheme: 'exact', network: 'eip155:84532', amount: '9990000' }) as object,
       });
       harness.catalog.offer({ ...listing, priceMicros: '50000000' });
       expect(await ada.offerOf(listing)).toEqual(offer);

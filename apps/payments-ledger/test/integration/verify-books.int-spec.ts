@@ -48,6 +48,8 @@ const SHOWN: Record<
   'entry.listing': LISTING,
   'entry.reference': ['payments.id', 'payments.gateway_request_id', 'receipts.id'],
   'entry.transaction_hash': ['payments.transaction_hash'],
+  'entry.network': ['payments.network'],
+  'entry.wallet': ['payments.pay_to'],
   'entry.created_at': ['journal_transactions.recorded_at'],
   'who sees it, and where': [
     'postings.owner_id',
@@ -59,7 +61,6 @@ const SHOWN: Record<
     'payments.completed_at',
     'payments.purpose',
     'payments.rail',
-    'payments.pay_to',
     'payments.payee',
     'payments.amount_base_units',
   ],

@@ -114,6 +114,8 @@ describe('facilitators on a real chain', () => {
       ['answers nonsense after it moved the money', 'nonsense-after'],
       ['names no transaction of what it moved', 'nameless'],
       ['answers too late', 'late'],
+      ['says settlement_pending as an outcome', 'pending-200'],
+      ['says settlement_pending as an error', 'pending-500'],
     ] as const)('does not know where the facilitator %s', async (_what, fault) => {
       const asked = requirements();
       const payload = await signed(asked);

@@ -159,12 +159,11 @@ describe.each<[string, Record<string, string>, PayeeOf]>([
     },
   );
 
-  it('charges for what its payer handed in by itself', async () => {
-    const { claim, authorization } = await held();
+  const handIn = (authorization: string): Promise<Hash> => {
     const { from, to, value, validAfter, validBefore, nonce } = (JSON.parse(authorization) as SignedText).payload
       .authorization;
     const { signature } = (JSON.parse(authorization) as SignedText).payload;
-    const transaction = await harness.chain.send(harness.usdc, 'transferWithAuthorization', [
+    return harness.chain.send(harness.usdc, 'transferWithAuthorization', [
       from,
       to,
       BigInt(value!),
@@ -173,7 +172,35 @@ describe.each<[string, Record<string, string>, PayeeOf]>([
       nonce,
       signature,
     ]);
+  };
+
+  it('charges for what its payer handed in by itself', async () => {
+    const { claim, authorization } = await held();
+    const transaction = await handIn(authorization);
     expect((await harness.ledger.settle(claim)).transfer).toMatchObject({ transaction });
+  });
+
+  it('does not let lapse what the chain says was settled, as before a restore: the call is still good for it', async () => {
+    const { order, offered, claim, authorization } = await held();
+    await harness.ledger.release(claim);
+    const transaction = await handIn(authorization);
+    await harness.ledger.db.inspect(
+      "UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = $1",
+      [claim.paymentId],
+    );
+    const again = await eventually(async () => asClaimed(await harness.ledger.claim(order, offered)));
+    expect(again.transactionHash).toBe(transaction);
+    expect((await harness.ledger.settle(again)).transfer).toMatchObject({ transaction });
+  });
+
+  it('takes a signature for nothing that its chain has seen and the books have not', async () => {
+    const [order, offered] = await quoted();
+    const authorization = await signed(offered, harness.chain.payerAccount as never);
+    await handIn(authorization);
+    expect(await harness.ledger.claim(order, offered, { authorization })).toMatchObject({
+      outcome: 'rejected',
+      reason: 'authorization_used_elsewhere',
+    });
   });
 
   it('charges nothing for what its payer took back, once that is sure, and the offer can be paid again', async () => {

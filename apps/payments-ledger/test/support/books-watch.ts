@@ -23,7 +23,7 @@ const wrongPayments = sql(
       (SELECT coalesce(sum(o.amount_micros), 0) FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id WHERE t.payment_id = p.id AND o.type = 'direct_payment') AS charged,
       (SELECT coalesce(sum(CASE o.direction WHEN 'credit' THEN o.amount_micros ELSE -o.amount_micros END), 0) FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id
         WHERE t.payment_id = p.id AND o.account LIKE 'agent:' || coalesce(p.seller_id, p.buyer_id) || ':%' AND o.type IN ('seller_credit', 'marketplace_fee')) AS earned,
-      (SELECT coalesce(sum(o.amount_micros), 0) FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id WHERE t.payment_id = p.id AND o.account = 'agent:' || p.buyer_id || ':refunds') AS owed,
+      (SELECT coalesce(sum(o.amount_micros), 0) FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id WHERE t.payment_id = p.id AND o.account = 'agent:' || p.buyer_id || ':refunds' AND o.direction = 'credit') AS owed,
       CASE WHEN p.rail = 'sandbox' THEN coalesce((SELECT sum(amount_base_units) FROM sandbox_transfers s WHERE s.payment_id = p.id), 0) ELSE p.received_base_units END AS received,
       p.amount_base_units, p.authorization_id IS NOT NULL AND p.state <> 'completed' AS only_authorized
     FROM payments p
@@ -33,7 +33,7 @@ const wrongPayments = sql(
     OR (state = 'completed' AND purpose <> 'fee' AND (charges <> 1 OR receipts <> 2 OR buyer_receipts <> 1 OR seller_receipts <> 1 OR versions <> 1 OR charged <> gross_micros OR earned <> net_micros))
     OR (state <> 'completed' AND (charges <> 0 OR receipts <> 0 OR charged <> 0 OR earned <> 0))
     OR (owed <> CASE
-        WHEN state = 'refund_due' THEN floor(received * gross_micros / amount_base_units)
+        WHEN state IN ('refund_due', 'refunded') THEN floor(received * gross_micros / amount_base_units)
         WHEN state IN ('verified', 'in_flight', 'completed') AND NOT only_authorized THEN floor((received - amount_base_units) * gross_micros / amount_base_units)
         ELSE 0 END)`,
 );

@@ -1,4 +1,5 @@
 import type { Database } from '@market/persistence';
+import type { MessageBus } from '@market/messaging';
 import { Outbox } from '@market/persistence';
 import { Jobs, platformConfig } from '@market/runtime';
 import { ReceiptSigner } from '../../src/books/receipt-signer.js';
@@ -16,8 +17,13 @@ import { ExpirePayments } from '../../src/payments/expire-payments.job.js';
 import { ReconcilePayment } from '../../src/payments/reconcile-payment.js';
 import { KeylessTermsSeal } from '../../src/payments/keyless-terms.js';
 import { PayFees } from '../../src/payments/pay-fees.use-case.js';
+import type { PaySandbox } from '../../src/payments/pay-sandbox.use-case.js';
 import { OfferReceiptSigner } from '../../src/payments/offer-receipt-signer.js';
 import { SettleAuthorization } from '../../src/payments/settle-authorization.js';
+import { OfferedListing } from '../../src/subscriptions/offered-listing.js';
+import { StartSubscription } from '../../src/subscriptions/start-subscription.js';
+import { Subscriptions } from '../../src/subscriptions/subscriptions.js';
+import { VerifyPayment } from '../../src/subscriptions/verify-payment.use-case.js';
 import type { PaymentRail } from '../../src/rails/payment-rail.js';
 import { SandboxRail } from '../../src/rails/sandbox/sandbox.rail.js';
 import { SandboxFacilitator } from '../../src/rails/x402/sandbox-facilitator.js';
@@ -33,16 +39,19 @@ export function ledgerParts(database: Database, rails?: PaymentRail[]) {
   const used = rails ?? [new SandboxRail(database, new SandboxFacilitator(database), null)];
   const journal = new Journal();
   const outbox = new Outbox();
-  const budgets = new Budgets(database);
+  const budgets = new Budgets(database, outbox);
   const jobs = new Jobs();
   const observe = new ReconcilePayment(database, journal, outbox, used, config);
   const authorizations = new Authorizations(database, observe, used, config);
+  const subscriptions = new Subscriptions(outbox);
+  const startSubscription = new StartSubscription(journal, subscriptions);
   const settleAuthorization = new SettleAuthorization(
     database,
     authorizations,
     observe,
     new ChargeCalls(journal, outbox),
     new BookFees(journal, new FeeStandings(database, outbox, jobs, config)),
+    startSubscription,
     offerReceiptSigner,
     jobs,
     config,
@@ -52,6 +61,19 @@ export function ledgerParts(database: Database, rails?: PaymentRail[]) {
     jobs,
     observe,
     settleAuthorization,
+    /** @param bus through which the catalog is asked. */
+    verifyPayment: (bus: MessageBus) =>
+      new VerifyPayment(
+        database,
+        observe,
+        { railId: 'sandbox' } as PaySandbox,
+        new OfferedListing(bus),
+        subscriptions,
+        startSubscription,
+        authorizations,
+        settleAuthorization,
+        budgets,
+      ),
     payFees: new PayFees(
       database,
       new KeylessTermsSeal(Buffer.alloc(32, 7).toString('base64')),
@@ -70,6 +92,6 @@ export function ledgerParts(database: Database, rails?: PaymentRail[]) {
       new ClaimHolders(),
       budgets,
     ),
-    expirePayments: new ExpirePayments(database, observe, authorizations, jobs, used, config),
+    expirePayments: new ExpirePayments(database, observe, authorizations, settleAuthorization, jobs, used, config),
   };
 }

@@ -5,7 +5,15 @@ import { parsePayload, type ExactRequirements } from '../../src/rails/x402/exact
 import type { Facilitator } from '../../src/rails/x402/facilitator.js';
 
 /** What it does instead of answering, or before. */
-type Fault = 'break-before' | 'break-after' | 'nonsense-after' | 'nameless' | 'late';
+type Fault =
+  | 'break-before'
+  | 'deny-after'
+  | 'break-after'
+  | 'nonsense-after'
+  | 'nameless'
+  | 'late'
+  | 'pending-200'
+  | 'pending-500';
 
 export interface RemoteFacilitator {
   url: string;
@@ -45,6 +53,14 @@ export async function serveFacilitator(facilitator: Facilitator): Promise<Remote
         reason: error.message.includes('nonce') ? 'invalid_exact_evm_nonce_already_used' : 'transaction_failed',
       }));
       if (fault === 'break-after') return void response.writeHead(502).end('bad gateway');
+      if (fault === 'deny-after')
+        return void response.end(
+          JSON.stringify({ success: false, errorReason: 'insufficient_funds', transaction: '', network }),
+        );
+      if (fault === 'pending-200' || fault === 'pending-500')
+        return void response
+          .writeHead(fault === 'pending-200' ? 200 : 500)
+          .end(JSON.stringify({ success: false, errorReason: 'settlement_pending', transaction: '', network }));
       if (fault === 'nonsense-after') return void response.end('<html>');
       if (fault === 'nameless') return void response.end(JSON.stringify({ success: true, transaction: '', network }));
       if (fault === 'late') await new Promise((resolve) => setTimeout(resolve, 2_500));

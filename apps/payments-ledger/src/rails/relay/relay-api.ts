@@ -3,7 +3,7 @@ import { timed } from '../metrics.js';
 import { RequestBudget } from './request-budget.js';
 
 export interface RelayApiSettings {
-  /** `https://api.relay.link`, or `https://api.testnets.relay.link` where money is pretended. */
+  /** `https://api.relay.link`, or `https://api.testnets.relay.link` for test networks. */
   url: string;
   apiKey: string;
   timeoutMs: number;
@@ -11,7 +11,7 @@ export interface RelayApiSettings {
   statusesPerMinute: number;
 }
 
-/** Relay said no, in a word of its own. Source: docs.relay.link, "Quote Errors". */
+/** Relay refused, with a code of its own. Source: docs.relay.link, "Quote Errors". */
 export class RelayRejected extends Error {
   override readonly name = 'RelayRefused';
   constructor(readonly errorCode: string) {
@@ -19,7 +19,7 @@ export class RelayRejected extends Error {
   }
 }
 
-/** Relay said nothing that can be relied on, or is not asked for now. */
+/** Relay gave no usable answer, or requests to it are paused. */
 export class RelayUnavailable extends Error {
   override readonly name = 'RelaySilent';
   constructor(
@@ -31,14 +31,14 @@ export class RelayUnavailable extends Error {
 }
 
 const MAX_RESPONSE_BYTES = 262_144;
-/** How long Relay is left alone after it failed: it may be down, and everything would wait for it. */
+/** How long no request is sent to Relay after one failed, so that callers do not wait for a service that may be down. */
 const BACKOFF_SECONDS = 2;
-/** Where Relay does not say how long. */
+/** The pause when Relay does not say how long it should be. */
 const LIMITED_SECONDS = 10;
 const MAX_BACKOFF_SECONDS = 600;
 const ERROR_CODE = /^[A-Z][A-Z0-9_]{1,63}$/;
 
-/** The two requests of Relay's HTTP interface that a payment needs, within the rates that Relay publishes. Source: docs.relay.link. */
+/** The two requests of Relay's HTTP interface that a payment needs, within Relay's published rate limits. Source: docs.relay.link. */
 export class RelayApi {
   private readonly quotes: RequestBudget;
   private readonly statuses: RequestBudget;
@@ -48,7 +48,7 @@ export class RelayApi {
     this.statuses = new RequestBudget(settings.statusesPerMinute);
   }
 
-  /** `POST /quote/v2`. @throws RelayRefused, RelaySilent. */
+  /** `POST /quote/v2`. @throws RelayRejected, RelayUnavailable. */
   quote(body: object): Promise<unknown> {
     return this.ask(
       '/quote/v2',
@@ -57,7 +57,7 @@ export class RelayApi {
     );
   }
 
-  /** `GET /intents/status/v3`. @throws RelayRefused, RelaySilent. */
+  /** `GET /intents/status/v3`. @throws RelayRejected, RelayUnavailable. */
   status(requestId: string): Promise<unknown> {
     return this.ask(`/intents/status/v3?requestId=${requestId}`, {}, this.statuses);
   }

@@ -5,20 +5,20 @@ import { z } from 'zod';
 import type { DraftOffer } from '../payment-rail.js';
 import type { RelayAsset } from './relay-settings.js';
 
-/** What is asked of Relay for one offer. */
+/** The order that a quote is requested for. */
 export interface QuoteTerms {
   draft: Pick<DraftOffer, 'netMicros' | 'priceMicros' | 'feeBps'>;
   from: RelayAsset;
   to: RelayAsset;
-  /** The buyer's wallet: it pays, and it gets back what cannot be delivered. */
+  /** The buyer's wallet, which pays and receives refunds. */
   payer: string;
   /** The seller's wallet. */
   payout: string;
-  /** Where our fee accrues, in Relay's books. */
+  /** The address to which Relay credits the marketplace's fee. */
   feeRecipient: string | undefined;
   referrer: string;
   ttlSeconds: number;
-  /** The most in micros that Relay may add to the price. */
+  /** The maximum in micros that Relay may add to the price. */
   mostCostMicros: bigint;
 }
 
@@ -28,12 +28,12 @@ export interface QuotedOffer {
   amountBaseUnits: bigint;
 }
 
-/** Relay would carry it at a cost that the price does not bear. */
+/** Relay's costs for this order exceed the maximum. */
 export class QuoteTooExpensive extends Error {
   override readonly name = 'QuoteTooDear';
 }
 
-/** Relay would carry it without taking our fee, as it does below some amount on one chain. */
+/** Relay would not take the marketplace's fee, as it does below some amount on one chain. */
 export class QuoteWithoutFee extends Error {
   override readonly name = 'QuoteWithoutFee';
 }
@@ -45,7 +45,7 @@ const amountAnswer = z.object({
   minimumAmount: baseUnits.optional(),
   amountUsd: z.string().optional(),
 });
-/** What is read of an answer; the rest may be anything. */
+/** The fields of an answer that are read; other fields are ignored. */
 const quoteAnswer = z.object({
   steps: z.tuple([
     z.object({
@@ -59,8 +59,8 @@ const quoteAnswer = z.object({
 });
 
 /**
- * Body of `POST /quote/v2`: a deposit address bound to this order, over which the seller gets its part to the last base unit;
- * our fee and Relay's come on top of that. Source: docs.relay.link, "Get Quote v2", "Deposit Addresses", "Trade Types", "App Fees".
+ * Body of `POST /quote/v2`: asks for a deposit address that is bound to this order and pays the seller its exact part; the
+ * marketplace's fee and Relay's are added to it. Source: docs.relay.link, "Get Quote v2", "Deposit Addresses", "Trade Types", "App Fees".
  */
 export const quoteRequest = ({ draft, from, to, payer, payout, feeRecipient, referrer, ttlSeconds }: QuoteTerms) => ({
   user: payer,
@@ -80,8 +80,8 @@ export const quoteRequest = ({ draft, from, to, payer, payout, feeRecipient, ref
 });
 
 /**
- * The offer in an answer that is what was asked for, to the last base unit.
- * @throws Error naming what is not as asked; QuoteTooDear, QuoteWithoutFee.
+ * Reads the offer from an answer and checks that it is exactly what was requested.
+ * @throws Error that names what differs; QuoteTooExpensive, QuoteWithoutFee.
  */
 export function readQuote(answer: unknown, terms: QuoteTerms): QuotedOffer {
   const { draft, from, to, payout, feeRecipient } = terms;
@@ -113,14 +113,14 @@ export function readQuote(answer: unknown, terms: QuoteTerms): QuotedOffer {
   return { relayRequestId: step.requestId.toLowerCase(), depositAddress: step.depositAddress, amountBaseUnits };
 }
 
-/** USDC is a dollar: a price in micros is one in base units of six decimals. */
+/** One USDC is one dollar and has six decimals, so a price in micros is an amount in base units. */
 const outputOf = ({ netMicros }: Pick<DraftOffer, 'netMicros'>, to: RelayAsset): bigint =>
   netMicros * 10n ** BigInt(to.decimals - 6);
 
 const takesFee = ({ feeBps }: Pick<DraftOffer, 'feeBps'>, feeRecipient: string | undefined): boolean =>
   feeBps > 0 && feeRecipient !== undefined;
 
-/** What an amount is worth in micros, rounded down: USDC is a dollar, and of other currencies Relay says it. Null where it does not. */
+/** The value of an amount in micros, rounded down. One USDC is one dollar; Relay tells it for other currencies, else it is null. */
 function worthMicros({ currency }: RelayAsset, { amount, amountUsd }: z.output<typeof amountAnswer>): Micros | null {
   const units = currency === 'USDC' ? BigInt(amount) * 10n ** 12n : parseDecimal(amountUsd ?? '', 18);
   return units === null ? null : units / 10n ** 12n;
@@ -129,7 +129,7 @@ function worthMicros({ currency }: RelayAsset, { amount, amountUsd }: z.output<t
 const isAddressOf = ({ chainType }: RelayAsset, text: string): boolean =>
   chainType === 'evm' ? isEvmAddress(text, { strict: false }) : bs58.decodeUnsafe(text)?.length === 32;
 
-/** EVM addresses are the same in any spelling. */
+/** EVM addresses are compared without regard to letter case. */
 const isSame = ({ chainType }: RelayAsset, a: string, b: string): boolean =>
   chainType === 'evm' ? a.toLowerCase() === b.toLowerCase() : a === b;
 

@@ -4,20 +4,20 @@ import { zeroAddress } from 'viem';
 import { z } from 'zod';
 import { ETH_CHAINS, USDC } from '../assets.js';
 
-/** A currency on a chain, in our words and in Relay's. */
+/** A currency on a chain, with the marketplace's names and Relay's. */
 export interface RelayAsset {
   /** CAIP-2 id. */
   network: string;
   currency: Currency;
   decimals: number;
   chainType: 'evm' | 'solana';
-  /** Relay's number of the chain: of EVM chains their own, of others one that Relay made up. */
+  /** Relay's number of the chain: the chain's own id for EVM chains, else a number that Relay assigned. */
   chainId: number;
-  /** Relay's name of the currency: its contract or mint, and for a chain's own coin the address that is all zeros. */
+  /** Relay's name of the currency: its contract or mint, or the zero address for the native coin of the chain. */
   address: string;
 }
 
-/** A place where buyers may pay, and the least price in micros that is asked for there. */
+/** A currency on a chain in which buyers may pay, and the lowest price in micros that may be paid there. */
 export interface RelayRoute extends RelayAsset {
   minimumMicros: Micros;
 }
@@ -29,12 +29,12 @@ const SOLANA_CHAINS: Record<string, number> = {
 };
 const SOLANA_COIN = '11111111111111111111111111111111';
 
-/** Relay takes $0.02 and the gas of its transactions whatever the price. */
+/** Relay charges $0.02 and the gas of its transactions, whatever the price is. */
 const MIN_PRICE: Record<RelayAsset['chainType'], Micros> = { evm: 100_000n, solana: 10_000n };
 
 const PLACE = /^((?:eip155|solana):[0-9A-Za-z]{1,32}):(USDC|ETH|SOL)(?:=([\d.]+))?$/;
 
-/** `eip155:8453:ETH=0.25,solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:SOL`: where buyers may pay, each with the least price in US dollars where it is not the usual one. */
+/** `eip155:8453:ETH=0.25,solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:SOL`: where buyers may pay, and the lowest price in dollars. */
 export const relayRoutes = (text: string, context: z.RefinementCtx): RelayRoute[] =>
   text.split(',').flatMap((entry) => {
     const { place, least } = read(entry.trim());
@@ -46,7 +46,7 @@ export const relayRoutes = (text: string, context: z.RefinementCtx): RelayRoute[
     return [];
   });
 
-/** Where sellers are paid. In USDC alone: what arrives there is what the price says, without a rate. */
+/** The chain on which sellers are paid, in USDC only: what arrives equals the price, without an exchange rate. */
 export const relayDestination = (text: string, context: z.RefinementCtx): RelayAsset => {
   const { place, least } = read(text);
   if (place?.currency === 'USDC' && least === undefined) return place;
@@ -59,7 +59,7 @@ function read(text: string): { place: RelayAsset | undefined; least: string | un
   return { place: network && currency ? assetOf(network, currency as Currency) : undefined, least };
 }
 
-/** Undefined where it is none that Relay is known to serve. */
+/** Undefined for a currency that Relay is not known to serve. */
 export function assetOf(network: string, currency: Currency): RelayAsset | undefined {
   return network.startsWith('eip155:') ? evmAsset(network, currency) : solanaAsset(network, currency);
 }

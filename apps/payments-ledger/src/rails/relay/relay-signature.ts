@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 
 const MAX_AGE_MS = 300_000;
 
-/** A webhook as it arrived: headers `X-Signature-Timestamp` and `X-Signature-SHA256`, and the body to the byte. */
+/** A webhook as it was received: the headers `X-Signature-Timestamp` and `X-Signature-SHA256`, and the bytes of the body. */
 export interface SignedWebhook {
   timestamp: string;
   signature: string;
@@ -16,7 +16,7 @@ export function isSignedByRelay({ timestamp, signature, body }: SignedWebhook, a
   return timingSafeEqual(Buffer.from(signature, 'hex'), expected) && Math.abs(now - timeOf(timestamp)) <= MAX_AGE_MS;
 }
 
-/** Unix time in seconds or in milliseconds: the documentation shows both. */
+/** Unix time in seconds or in milliseconds, since the documentation shows both. */
 function timeOf(timestamp: string): number {
   if (/^\d{10}$/.test(timestamp)) return Number(timestamp) * 1000;
   return /^\d{13}$/.test(timestamp) ? Number(timestamp) : NaN;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Observation } from '../../payments/payment-state.js';
 
-/** What Relay says of a request. Source: docs.relay.link, "Get Status", "Webhooks"; its SDK names all of them but `delayed`. */
+/** The states of a request at Relay. Source: docs.relay.link, "Get Status", "Webhooks"; its SDK has all of them but `delayed`. */
 export const RELAY_STATUSES = [
   'waiting',
   'depositing',
@@ -14,7 +14,7 @@ export const RELAY_STATUSES = [
 ] as const;
 
 const hash = z.string().regex(/^[0-9A-Za-z]{1,128}$/);
-/** For people to read; one that is odd is left out. Relay writes N/A where there is none. */
+/** A reason that people read; a malformed one is dropped. Relay writes N/A when there is none. */
 const reason = z
   .string()
   .regex(/^(?!N\/A$)[\w .:/-]{1,100}$/)
@@ -30,7 +30,7 @@ const statusAnswer = z.object({
 });
 export type RelayStatus = z.output<typeof statusAnswer>;
 
-/** @throws Error when it is not as documented, or speaks of another chain: then nothing is known. */
+/** @throws Error when the answer is not as documented or names another chain, because it then says nothing about the payment. */
 export function readStatus(answer: unknown, originChainId: number): RelayStatus {
   const parsed = statusAnswer.safeParse(answer);
   if (!parsed.success)
@@ -45,9 +45,9 @@ export function readStatus(answer: unknown, originChainId: number): RelayStatus 
 }
 
 /**
- * Relay takes the exact amount or sends back what came, and what is more it sends back too: an offer is paid whole or not
- * at all, and what Relay keeps or sends back is nothing that we owe.
- * @param isOver whether nothing that still comes can pay the offer
+ * Relay accepts the exact amount. It sends back any other amount, and what exceeds the exact one. So an offer is paid in full
+ * or not at all, and the marketplace does not owe what Relay keeps or sends back.
+ * @param isOver whether money that still arrives can no longer pay the offer
  */
 export function observationOf(status: RelayStatus, amountBaseUnits: bigint, isOver: boolean): Observation {
   const nothing = { receivedBaseUnits: 0n, arriving: false, transactionHash: null };
@@ -63,7 +63,7 @@ export function observationOf(status: RelayStatus, amountBaseUnits: bigint, isOv
       };
     case 'refund':
       return { ...nothing, failed: true, isClosed: true };
-    // Relay goes on from a failure, to a refund as a rule: it is asked again at the end of the offer's time.
+    // A failure is not final at Relay, which usually makes a refund next. It is asked again when the offer expires.
     case 'failure':
       return { ...nothing, failed: true, isClosed: isOver };
     default:
@@ -71,7 +71,7 @@ export function observationOf(status: RelayStatus, amountBaseUnits: bigint, isOv
   }
 }
 
-/** What became of money that did not buy what it was for; null where none came. */
+/** What Relay did with money that it received and did not deliver; null when it received none. */
 export function dispositionOf({
   status,
   inTxHashes,
@@ -98,6 +98,6 @@ export function dispositionOf({
   }
 }
 
-/** The one that paid the seller; else the one that paid Relay. */
+/** The transaction that paid the seller, or else the one that paid Relay. */
 const transactionOf = ({ txHashes, inTxHashes }: RelayStatus): string | null =>
   txHashes?.[0] ?? inTxHashes?.[0] ?? null;

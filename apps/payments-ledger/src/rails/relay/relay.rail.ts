@@ -23,22 +23,22 @@ import { dispositionOf, observationOf, readStatus, type RelayStatus } from './re
 export interface RelayRailSettings extends RelayApiSettings {
   routes: RelayRoute[];
   destination: RelayAsset;
-  /** EVM address under which our fee accrues at Relay. */
+  /** The EVM address to which Relay credits the marketplace's fee. */
   feeRecipient: string | undefined;
   referrer: string;
-  /** How long an offer can be paid; Relay sends back what comes later. */
+  /** How long an offer can be paid. Relay sends back what arrives later. */
   ttlSeconds: number;
   mostCostMicros: bigint;
 }
 
-/** Relay takes no shorter time. */
+/** The shortest time that Relay accepts. */
 const MIN_TTL_SECONDS = 600;
-/** By then what was on its way when the time was over has arrived or was sent back. */
+/** After this time, money that was in transit when the offer expired has arrived or was sent back. */
 const SETTLED_AFTER_MS = 3_600_000;
 
 /**
- * Payments that Relay carries: a buyer pays what it has, where it has it, and the seller gets USDC in its own wallet. The
- * marketplace holds no money and no key: it believes what Relay says of a payment.
+ * Payments through Relay: a buyer pays in any currency and on any chain that Relay serves, and the seller receives USDC in its own
+ * wallet. The marketplace holds no money and no key; the state of a payment is what Relay reports.
  */
 export class RelayRail implements PaymentRail {
   readonly id = 'relay';
@@ -46,7 +46,7 @@ export class RelayRail implements PaymentRail {
   private readonly logger = new Logger('RelayRail');
   private readonly api: RelayApi;
   private readonly ttlSeconds: number;
-  /** Under way, by request id: who asks meanwhile gets the same answer. */
+  /** Requests in flight by request id; concurrent callers share one answer. */
   private readonly asked = new Map<string, Promise<RelayStatus>>();
 
   constructor(
@@ -68,7 +68,7 @@ export class RelayRail implements PaymentRail {
     }));
   }
 
-  /** One bus request, and one of Relay. The offer ends with Relay's own time or a moment later, so that none is paid that is over here. */
+  /** One bus request and one request to Relay. The offer ends no earlier than at Relay, so that none is paid after its end. */
   async open(draft: DraftOffer, context: RequestContext): Promise<Opening> {
     if (draft.netMicros === 0n) throw minimumNotMet();
     const { depositAddress: payTo, ...quoted } = await this.quote(await this.termsOf(draft, context));
@@ -132,7 +132,7 @@ export class RelayRail implements PaymentRail {
   }
 }
 
-/** Also of a route that is not offered any more. */
+/** The currency of a route, including routes that are no longer offered. */
 function knownAsset({ network, currency }: { network: string; currency: Currency }): RelayAsset {
   const place = assetOf(network, currency);
   invariant(place, `Relay's name of ${currency} on ${network} is known`);

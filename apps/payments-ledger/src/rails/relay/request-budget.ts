@@ -1,6 +1,6 @@
 const WINDOW_MS = 60_000;
 
-/** How many requests another party takes of us in any minute, and the rest it asks for beyond that. In milliseconds of a clock that nobody turns back. */
+/** Limits the requests to another party in a minute, and pauses them when it asks for that. Times are those of a monotonic clock. */
 export class RequestBudget {
   private readonly sent: number[] = [];
   private restUntil = -Infinity;
@@ -10,7 +10,7 @@ export class RequestBudget {
     private readonly elapsed: () => number = () => performance.now(),
   ) {}
 
-  /** Takes one where there is one. @returns 0, or after how many seconds to ask again. */
+  /** Takes a request from the budget. @returns 0, or in how many seconds the next one is available. */
   take(): number {
     const now = this.elapsed();
     while (this.sent[0] !== undefined && this.sent[0] <= now - WINDOW_MS) this.sent.shift();

@@ -13,7 +13,7 @@ import {
   type TransactionReceipt,
 } from 'viem';
 import { timed } from '../metrics.js';
-import type { ExactRequirements } from './exact-payment.js';
+import type { Authorization, ExactRequirements } from './exact-payment.js';
 import type { HeldAuthorization, Settlement } from './facilitator.js';
 import type { X402Chain } from './x402-settings.js';
 
@@ -79,6 +79,16 @@ export class AuthorizationsOnChain {
       if (receipt) return pays(receipt, authorization, requirements);
       await delay(RECEIPT_POLL_MS);
     }
+  }
+
+  /** Whether its nonce is used or cancelled, as the first server says; false without one. @throws Error when it does not tell. */
+  async isUsed({ payer, nonce }: Authorization, { asset }: ExactRequirements): Promise<boolean> {
+    const [server] = this.servers;
+    return server
+      ? timed('rpc', 'authorization', () =>
+          server.readContract({ address: asset, abi, functionName: 'authorizationState', args: [payer, nonce] }),
+        )
+      : false;
   }
 
   /** As the first server says. @throws Error when there is none, or it does not tell. */

@@ -2,7 +2,8 @@ import { x402Facilitator } from '@x402/core/facilitator';
 import { toFacilitatorEvmSigner } from '@x402/evm';
 import { registerExactEvmScheme } from '@x402/evm/exact/facilitator';
 import { createWalletClient, http, publicActions, type Hex } from 'viem';
-import { nonceManager, privateKeyToAccount } from 'viem/accounts';
+import { privateKeyToAccount } from 'viem/accounts';
+import { createNonceManager, jsonRpc } from 'viem/nonce';
 import type { ExactPayload, ExactRequirements } from './exact-payment.js';
 import { Facilitator, onTheWire, settlementFrom, type Settlement, type Verification } from './facilitator.js';
 import type { X402Chain } from './x402-settings.js';
@@ -25,7 +26,8 @@ export class LocalFacilitator extends Facilitator {
         nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
         rpcUrls: { default: { http: rpcUrls } },
       };
-      const account = privateKeyToAccount(privateKey, { nonceManager });
+      // Its own: the one that viem exports goes on counting for another server that serves a chain of the same id, as each test's does.
+      const account = privateKeyToAccount(privateKey, { nonceManager: createNonceManager({ source: jsonRpc() }) });
       const client = createWalletClient({
         account,
         chain,

@@ -52,6 +52,8 @@ export class X402Rail implements PaymentRail {
       facilitator: settings.facilitator,
       requirements: (offer) => this.requirements(offer),
       balanceOf: (payer, requirements) => this.chainOf(requirements).authorizations.balanceOf(payer, requirements),
+      isUsed: (authorization, requirements) =>
+        this.chainOf(requirements).authorizations.isUsed(authorization, requirements),
       isSettledBy: (transactionHash, authorization, requirements) =>
         this.chainOf(requirements).authorizations.isSettledBy(transactionHash, authorization, requirements),
       settlementOf: (authorization, requirements) => this.settlementOf(authorization, requirements),

@@ -1,0 +1,60 @@
+import type { Micros } from '@market/kernel';
+import type { RequestContext } from '@market/messaging';
+import { Database, sql } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+import type { Address } from 'viem';
+import { SellerWallets } from '../rails/seller-wallets.js';
+
+const due = sql(
+  'accounts.to-pay-out',
+  `SELECT d.seller_id, d.network, d.balance_micros, e.exported_at
+   FROM (
+     SELECT owner_id AS seller_id, split_part(address, ':earnings:x402:', 2) AS network, balance_micros
+     FROM accounts WHERE address LIKE 'agent:%:earnings:x402:%' AND balance_micros >= $1
+   ) d
+   LEFT JOIN LATERAL (
+     SELECT max(w.exported_at) AS exported_at FROM payout_wallets w WHERE w.seller_id = d.seller_id AND w.network = d.network
+       AND NOT EXISTS (SELECT 1 FROM payouts y WHERE y.seller_id = d.seller_id AND y.network = d.network AND y.confirmed_at > w.exported_at)
+   ) e ON true
+   WHERE $2::text IS NULL OR d.network = $2 ORDER BY d.network, d.seller_id`,
+);
+
+/** What the operator got for a seller by signed payments on a network, and has not paid to it. */
+export interface DuePayout {
+  sellerId: string;
+  network: string;
+  /** Where the seller is paid now; null where it has no wallet that may be paid. */
+  wallet: Address | null;
+  amountMicros: Micros;
+  /** When it was exported last, if nothing was confirmed since: it may have been paid. */
+  unconfirmedSince: Date | null;
+}
+
+/** One statement, and a request of identity for each 128 sellers. */
+@Injectable()
+export class DuePayouts {
+  constructor(
+    private readonly database: Database,
+    private readonly sellers: SellerWallets,
+  ) {}
+
+  async list(minimumMicros: Micros, network: string | null, context: RequestContext): Promise<DuePayout[]> {
+    const rows = await this.database.query<{
+      seller_id: string;
+      network: string;
+      balance_micros: string;
+      exported_at: Date | null;
+    }>(due, [minimumMicros > 0n ? minimumMicros : 1n, network]);
+    const wallets = await this.sellers.find(
+      rows.map(({ seller_id }) => seller_id),
+      context,
+    );
+    return rows.map((row, index) => ({
+      sellerId: row.seller_id,
+      network: row.network,
+      wallet: wallets[index] ?? null,
+      amountMicros: BigInt(row.balance_micros),
+      unconfirmedSince: row.exported_at,
+    }));
+  }
+}

@@ -1,0 +1,17 @@
+import { Module } from '@nestjs/common';
+import { FeesModule } from '../fees/fees.module.js';
+import { JournalModule } from '../journal/journal.module.js';
+import { PaymentsModule } from '../payments/payments.module.js';
+import { CompleteRefund } from './complete-refund.js';
+import { ConfirmRefund } from './confirm-refund.use-case.js';
+import { ListRefunds } from './list-refunds.query.js';
+import { RefundPayments } from './refund-payments.job.js';
+import { RefundsMessageController } from './refunds.message-controller.js';
+import { TransfersOnChain } from './transfers-on-chain.js';
+
+@Module({
+  imports: [FeesModule, JournalModule, PaymentsModule],
+  controllers: [RefundsMessageController],
+  providers: [CompleteRefund, ConfirmRefund, ListRefunds, RefundPayments, TransfersOnChain],
+})
+export class RefundsModule {}
