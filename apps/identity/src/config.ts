@@ -1,5 +1,7 @@
-import { defineConfig, integer, variable, type ConfigOf } from '@market/runtime';
+import { isUuid } from '@market/kernel';
+import { defineConfig, integer, text, variable, type ConfigOf } from '@market/runtime';
 import { z } from 'zod';
+import { parseWalletAddress } from './wallets/wallet-address.js';
 
 /** `1=https://…,8453=https://…` to a URL by chain id. What is wrong is told without repeating it: a URL may hold a key. */
 const urlByChain = z
@@ -20,6 +22,20 @@ const urlByChain = z
     }
     return urls;
   });
+
+/** Humans by the ids of their accounts or by their wallets, comma separated. */
+const operators = text('').transform((given, context) => {
+  const entries = given
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter(Boolean);
+  const accountIds = entries.filter(isUuid).map((entry) => entry.toLowerCase());
+  const addresses = entries.filter((entry) => !isUuid(entry)).map((entry) => parseWalletAddress(entry)?.address);
+  addresses.forEach((address, index) => {
+    if (address === undefined) context.addIssue(`wallet ${index + 1} is no address of a wallet`);
+  });
+  return { accountIds, addresses: addresses.filter((address) => address !== undefined) };
+});
 
 export const identityConfig = defineConfig('identity', {
   powDifficulty: variable(
@@ -47,6 +63,11 @@ export const identityConfig = defineConfig('identity', {
     'IDENTITY_MAX_STORED_CHALLENGES',
     integer(1_000, 100_000_000, 1_000_000),
     'challenges kept in all; beyond, those that expire first go',
+  ),
+  operators: variable(
+    'OPERATORS',
+    operators,
+    'humans who may use /api/v1/admin and the console of operators with their sessions: ids of accounts or addresses of wallets, comma separated',
   ),
   evmRpcUrls: variable(
     'IDENTITY_EVM_RPC_URLS',

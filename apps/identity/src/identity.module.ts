@@ -4,7 +4,18 @@ import { ApiKeysModule } from './api-keys/api-keys.module.js';
 import { BudgetsModule } from './budgets/budgets.module.js';
 import { ChallengesModule } from './challenges/challenges.module.js';
 import { ClaimsModule } from './claims/claims.module.js';
+import { OperatorsModule } from './operators/operators.module.js';
 import { SessionsModule } from './sessions/sessions.module.js';
 
-@Module({ imports: [ChallengesModule, AgentsModule, ApiKeysModule, BudgetsModule, SessionsModule, ClaimsModule] })
+@Module({
+  imports: [
+    ChallengesModule,
+    AgentsModule,
+    ApiKeysModule,
+    BudgetsModule,
+    SessionsModule,
+    ClaimsModule,
+    OperatorsModule,
+  ],
+})
 export class IdentityModule {}

@@ -9,12 +9,14 @@ import { isSlug } from './slug.js';
 const COLUMNS = `l.id AS "listingId", l.slug, l.name, l.provider_id AS "sellerId", l.status, l.pricing_model AS "pricingModel",
   l.price_micros::text AS "priceMicros", l.preferred_currency AS "preferredCurrency",
   CASE WHEN category.id IS NOT NULL THEN json_build_object('id', category.id, 'name', category.name, 'slug', category.slug) END AS category,
-  l.input_schema::text AS "inputSchema", l.example_input::text AS "exampleInput"`;
-const CATEGORY = 'LEFT JOIN categories category ON category.id = l.category_id';
-const byId = sql('listings.offering-by-id', `SELECT ${COLUMNS} FROM listings l ${CATEGORY} WHERE l.id = $1`);
+  l.input_schema::text AS "inputSchema", l.example_input::text AS "exampleInput",
+  coalesce(l.suspended_by = 'system' AND provider.is_overdue, false) AS "isSuspendedForDebt"`;
+const JOINED =
+  'LEFT JOIN categories category ON category.id = l.category_id LEFT JOIN providers provider ON provider.id = l.provider_id';
+const byId = sql('listings.offering-by-id', `SELECT ${COLUMNS} FROM listings l ${JOINED} WHERE l.id = $1`);
 const bySlug = sql(
   'listings.offering-by-slug',
-  `SELECT ${COLUMNS} FROM listing_slugs s JOIN listings l ON l.id = s.listing_id ${CATEGORY} WHERE s.slug = $1`,
+  `SELECT ${COLUMNS} FROM listing_slugs s JOIN listings l ON l.id = s.listing_id ${JOINED} WHERE s.slug = $1`,
 );
 
 /** The offering of a listing in every status; the gateway decides whether it may be sold. */

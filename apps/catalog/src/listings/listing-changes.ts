@@ -93,10 +93,11 @@ export class ListingChanges {
     tx.afterCommit(() => this.bus.signal(listingTouched, { listingId: listing.id, slugs }));
   }
 
-  /** What costs something comes on the market, or back to it, only while its seller does not owe too much. */
+  /** What comes on the market, or back to it, does so only while its seller is not suspended and, where it costs something, does not owe too much. */
   private async onMarket(tx: Tx, sellerId: string, priceMicros: string, state: ListingState): Promise<ListingState> {
-    if (state !== 'active' || priceMicros === '0') return state;
-    return (await this.providers.isOverdue(tx, sellerId)) ? 'suspended_by_system' : state;
+    if (state !== 'active') return state;
+    const mayNot = await this.providers.mayNotSell(tx, sellerId, priceMicros !== '0');
+    return mayNot ? 'suspended_by_system' : state;
   }
 
   private async announce(
@@ -107,7 +108,12 @@ export class ListingChanges {
   ): Promise<void> {
     await this.quality.rank(tx, [id]);
     const slugs = await this.listings.slugsOf(tx, id);
-    const { inputSchema: _schema, exampleInput: _example, ...offering } = (await this.offerings.find(tx, id))!;
+    const {
+      inputSchema: _schema,
+      exampleInput: _example,
+      isSuspendedForDebt: _debt,
+      ...offering
+    } = (await this.offerings.find(tx, id))!;
     this.outbox.add(tx, listingChanged, { ...offering, version, changedAt: changedAt.toISOString() }, context);
     tx.afterCommit(() => this.bus.signal(listingTouched, { listingId: id, slugs }));
   }

@@ -4,8 +4,10 @@ import {
   getListing,
   getListingCards,
   getOffering,
+  getSellerQuality,
   removeListing,
   searchListings,
+  suggestSlugs,
   updateListing,
 } from '@market/contracts/catalog';
 import { HandleRequest, type RequestContext } from '@market/messaging';
@@ -14,8 +16,10 @@ import { CreateListing } from './create-listing.use-case.js';
 import { GetListing } from './get-listing.query.js';
 import { GetListingCards } from './get-listing-cards.query.js';
 import { GetOffering } from './get-offering.query.js';
+import { GetSellerQuality } from './get-seller-quality.query.js';
 import { RemoveListing } from './remove-listing.use-case.js';
 import { SearchListings } from './search-listings.query.js';
+import { SuggestSlugs } from './suggest-slugs.query.js';
 import { UpdateListing } from './update-listing.use-case.js';
 
 /** Answers requests about listings. */
@@ -26,6 +30,8 @@ export class ListingsMessageController {
     private readonly getListingQuery: GetListing,
     private readonly getListingCardsQuery: GetListingCards,
     private readonly getOfferingQuery: GetOffering,
+    private readonly getSellerQualityQuery: GetSellerQuality,
+    private readonly suggestSlugsQuery: SuggestSlugs,
     private readonly createListingUseCase: CreateListing,
     private readonly updateListingUseCase: UpdateListing,
     private readonly removeListingUseCase: RemoveListing,
@@ -49,6 +55,16 @@ export class ListingsMessageController {
   @HandleRequest(getOffering)
   getOffering(input: InputOf<typeof getOffering>) {
     return this.getOfferingQuery.execute(input);
+  }
+
+  @HandleRequest(getSellerQuality)
+  getSellerQuality(input: InputOf<typeof getSellerQuality>) {
+    return this.getSellerQualityQuery.execute(input);
+  }
+
+  @HandleRequest(suggestSlugs)
+  suggestSlugs(input: InputOf<typeof suggestSlugs>) {
+    return this.suggestSlugsQuery.execute(input);
   }
 
   @HandleRequest(createListing)

@@ -10,25 +10,35 @@ import { EndpointHealthEventController } from './endpoint-health.event-controlle
 import { GetListingCards } from './get-listing-cards.query.js';
 import { GetListing } from './get-listing.query.js';
 import { GetOffering } from './get-offering.query.js';
+import { GetSellerQuality } from './get-seller-quality.query.js';
 import { HoldListing } from './hold-listing.use-case.js';
 import { ListingsRepository } from './listings.repository.js';
 import { InspectListings } from './inspect-listings.query.js';
 import { ListingChanges } from './listing-changes.js';
 import { ListingsMessageController } from './listings.message-controller.js';
+import { OperatorsMessageController } from './operators.message-controller.js';
 import { RemoveListing } from './remove-listing.use-case.js';
 import { SearchListings } from './search-listings.query.js';
 import { SellerStandingEventController } from './seller-standing.event-controller.js';
+import { SuggestSlugs } from './suggest-slugs.query.js';
 import { SuspendFailing } from './suspend-failing.job.js';
 import { UpdateListing } from './update-listing.use-case.js';
 
 @Module({
   imports: [CategoriesModule, ChallengesModule, EndpointsModule, ProvidersModule, QualityModule, SearchModule],
-  controllers: [ListingsMessageController, EndpointHealthEventController, SellerStandingEventController],
+  controllers: [
+    ListingsMessageController,
+    OperatorsMessageController,
+    EndpointHealthEventController,
+    SellerStandingEventController,
+  ],
   providers: [
     SearchListings,
     GetListing,
     GetListingCards,
     GetOffering,
+    GetSellerQuality,
+    SuggestSlugs,
     CreateListing,
     UpdateListing,
     RemoveListing,

@@ -50,9 +50,9 @@ const idOfSlug = sql(
   'listing-slugs.resolve',
   'SELECT l.id FROM listing_slugs s JOIN listings l ON l.id = s.listing_id WHERE s.slug = $1',
 );
-const paidOfSeller = sql(
-  'listings.paid-of-seller',
-  `SELECT id FROM listings WHERE provider_id = $1 AND price_micros > 0
+const ofSeller = sql(
+  'listings.of-seller',
+  `SELECT id FROM listings WHERE provider_id = $1 AND (price_micros > 0 OR NOT $3)
      AND CASE WHEN $2 THEN status = 'active' ELSE suspended_by = 'system' END ORDER BY id`,
 );
 const lockSeller = sql('listings.lock-seller', 'SELECT 1 FROM providers WHERE id = $1 FOR NO KEY UPDATE');
@@ -91,9 +91,14 @@ export class ListingsRepository {
     return (await tx.query<{ count: number }>(countOfSeller, [sellerId]))[0]!.count;
   }
 
-  /** A seller's paid listings that are on the market, or that the system took off it. */
-  async paidOfSeller(tx: Tx, sellerId: string, areOnMarket: boolean): Promise<string[]> {
-    return (await tx.query<{ id: string }>(paidOfSeller, [sellerId, areOnMarket])).map(({ id }) => id);
+  /** A seller's listings, or its paid ones, that are on the market, or that the system took off it. */
+  async ofSeller(
+    tx: Tx,
+    sellerId: string,
+    { areOnMarket, onlyPaid }: { areOnMarket: boolean; onlyPaid: boolean },
+  ): Promise<string[]> {
+    const rows = await tx.query<{ id: string }>(ofSeller, [sellerId, areOnMarket, onlyPaid]);
+    return rows.map(({ id }) => id);
   }
 
   /**

@@ -1,3 +1,4 @@
+import { agentSuspensionChanged } from '@market/contracts/identity';
 import { sellerStandingChanged } from '@market/contracts/payments-ledger';
 import { HandleEvent, newRequestContext, type ReceivedEvent } from '@market/messaging';
 import type { Tx } from '@market/persistence';
@@ -20,9 +21,28 @@ export class SellerStandingEventController {
     for (const { payload, requestId } of events) {
       if (!(await this.providers.setStanding(tx, payload))) continue;
       const { sellerId, isOverdue } = payload;
-      const context = newRequestContext({ requestId });
-      for (const listingId of await this.listings.paidOfSeller(tx, sellerId, isOverdue))
-        await this.changes.react(tx, listingId, isOverdue ? 'suspend' : 'resume', context);
+      await this.move(tx, sellerId, { areOnMarket: isOverdue, onlyPaid: true }, requestId);
     }
+  }
+
+  /** The same of all its listings, while an operator has suspended it. */
+  @HandleEvent(agentSuspensionChanged)
+  async onAgentSuspensionChanged(events: ReceivedEvent<typeof agentSuspensionChanged>[], tx: Tx): Promise<void> {
+    for (const { payload, requestId } of events) {
+      if (!(await this.providers.setSuspension(tx, payload))) continue;
+      const { agentId, isSuspended } = payload;
+      await this.move(tx, agentId, { areOnMarket: isSuspended, onlyPaid: false }, requestId);
+    }
+  }
+
+  private async move(
+    tx: Tx,
+    sellerId: string,
+    which: { areOnMarket: boolean; onlyPaid: boolean },
+    requestId: string,
+  ): Promise<void> {
+    const context = newRequestContext({ requestId });
+    for (const listingId of await this.listings.ofSeller(tx, sellerId, which))
+      await this.changes.react(tx, listingId, which.areOnMarket ? 'suspend' : 'resume', context);
   }
 }

@@ -80,7 +80,9 @@ async function createProjections(runner: QueryRunner): Promise<void> {
       account_type text NOT NULL CHECK (account_type IN ('agent', 'human')),
       is_verified boolean NOT NULL,
       is_overdue boolean NOT NULL DEFAULT false,
-      standing_version int NOT NULL DEFAULT 0
+      standing_version int NOT NULL DEFAULT 0,
+      is_suspended boolean NOT NULL DEFAULT false,
+      suspension_version int NOT NULL DEFAULT 0
     )`);
   await runner.query(`
     CREATE TABLE endpoints (
@@ -92,6 +94,8 @@ async function createProjections(runner: QueryRunner): Promise<void> {
       CHECK ((status = 'failing') = (failing_since IS NOT NULL))
     )`);
   await runner.query('CREATE INDEX endpoints_failing ON endpoints (failing_since) WHERE failing_since IS NOT NULL');
+  // Where few of many listings are live, a search for these begins with their endpoints.
+  await runner.query(`CREATE INDEX endpoints_active ON endpoints (listing_id) WHERE status = 'active'`);
   await runner.query(`
     CREATE TABLE listing_ratings (
       listing_id uuid PRIMARY KEY,
@@ -209,6 +213,9 @@ async function createListings(runner: QueryRunner): Promise<void> {
 async function createSearch(runner: QueryRunner): Promise<void> {
   for (const extension of ['pg_trgm', 'btree_gin'])
     await runner.query(`CREATE EXTENSION IF NOT EXISTS ${extension} SCHEMA public`);
+  await runner.query(
+    'CREATE INDEX listing_slugs_trigrams ON listing_slugs USING gin (slug gin_trgm_ops) WITH (fastupdate = off)',
+  );
   // Without a list of pending entries, which every search would read through, and which one unlucky writer would have to sort in.
   await runner.query(
     `CREATE INDEX listings_search ON listings USING gin (search, category_id, pricing_model, delivery_type) WITH (fastupdate = off) WHERE status = 'active'`,

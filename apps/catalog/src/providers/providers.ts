@@ -1,6 +1,6 @@
 import type { PayloadOf } from '@market/contracts';
 import type { sellerStandingChanged } from '@market/contracts/payments-ledger';
-import { getAgents, type PublicProfile } from '@market/contracts/identity';
+import { getAgents, type agentSuspensionChanged, type PublicProfile } from '@market/contracts/identity';
 import { invariant } from '@market/kernel';
 import { MessageBus, type RequestContext } from '@market/messaging';
 import { Database, sql, type Tx } from '@market/persistence';
@@ -14,10 +14,18 @@ const keep = sql(
    SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::boolean[]) ON CONFLICT DO NOTHING`,
 );
 
-const isOverdue = sql('providers.is-overdue', 'SELECT is_overdue FROM providers WHERE id = $1 FOR SHARE');
+const mayNotSell = sql(
+  'providers.may-not-sell',
+  'SELECT is_suspended OR (is_overdue AND $2) AS may_not FROM providers WHERE id = $1 FOR SHARE',
+);
 const setStanding = sql(
   'providers.set-standing',
   'UPDATE providers SET is_overdue = $3, standing_version = $2 WHERE id = $1 AND standing_version < $2 RETURNING id',
+);
+
+const setSuspension = sql(
+  'providers.set-suspension',
+  'UPDATE providers SET is_suspended = $3, suspension_version = $2 WHERE id = $1 AND suspension_version < $2 RETURNING id',
 );
 
 /** Sellers: what listings show of them, a projection of public profiles, and whether they may sell. */
@@ -36,9 +44,9 @@ export class Providers {
     await this.keep(this.database, agents);
   }
 
-  /** Whether a seller's paid listings are off the market. It stays so until the transaction ends. */
-  async isOverdue(tx: Tx, id: string): Promise<boolean> {
-    return (await tx.query<{ is_overdue: boolean }>(isOverdue, [id]))[0]?.is_overdue === true;
+  /** Whether a seller's listings, or its paid ones, are off the market. It stays so until the transaction ends. */
+  async mayNotSell(tx: Tx, id: string, isPaid: boolean): Promise<boolean> {
+    return (await tx.query<{ may_not: boolean }>(mayNotSell, [id, isPaid]))[0]?.may_not === true;
   }
 
   /** @returns false if something newer is known, or nothing of the seller. */
@@ -47,6 +55,14 @@ export class Providers {
     { sellerId, version, isOverdue }: PayloadOf<typeof sellerStandingChanged>,
   ): Promise<boolean> {
     return (await tx.query(setStanding, [sellerId, version, isOverdue])).length > 0;
+  }
+
+  /** @returns false if something newer is known, or nothing of the seller. */
+  async setSuspension(
+    tx: Tx,
+    { agentId, version, isSuspended }: PayloadOf<typeof agentSuspensionChanged>,
+  ): Promise<boolean> {
+    return (await tx.query(setSuspension, [agentId, version, isSuspended])).length > 0;
   }
 
   async keep(into: Pick<Tx, 'query'>, profiles: PublicProfile[]): Promise<void> {

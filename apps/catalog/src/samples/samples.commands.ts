@@ -1,4 +1,4 @@
-import { Database } from '@market/persistence';
+import { Database, recordOperatorAction } from '@market/persistence';
 import { CommandFailure, platformConfig, type CommandDefinition, type ConfigOf } from '@market/runtime';
 import { writeSamples } from './samples.js';
 
@@ -9,7 +9,7 @@ const seed: CommandDefinition = {
   name: 'listings seed',
   help: 'writes sample listings, tagged "sample", with sellers of their own; they can be found and shown, not called. For trying things out: never with PAYMENTS_MODE=live',
   options: { listings: { help: `how many, 1 to ${MAX_SAMPLES}`, required: true } },
-  async run(container, { options }) {
+  async run(container, { operator, options }) {
     const { paymentsMode } = container.get<ConfigOf<typeof platformConfig>>(platformConfig.token);
     if (paymentsMode === 'live')
       throw new CommandFailure('sample listings have no place where payments are real (PAYMENTS_MODE=live)');
@@ -17,7 +17,11 @@ const seed: CommandDefinition = {
     if (!Number.isInteger(count) || count < 1 || count > MAX_SAMPLES)
       throw new CommandFailure(`--listings must be a number from 1 to ${MAX_SAMPLES}`);
     const startedAt = performance.now();
-    await writeSamples(container.get(Database), count, (written) => {
+    const database = container.get(Database);
+    const action = { operator, command: 'listings seed', subject: `${count} listings`, reason: null };
+    // Noted first, since the listings are many transactions.
+    await database.transaction((tx) => recordOperatorAction(tx, action));
+    await writeSamples(database, count, (written) => {
       if (written % PROGRESS_INTERVAL === 0) process.stderr.write(`${written} listings\n`);
     });
     return `wrote ${count} listings in ${((performance.now() - startedAt) / 1_000).toFixed(1)} s`;

@@ -81,6 +81,8 @@ function sampleListing(providerIds: readonly string[], categoryIds: readonly str
     status: Math.random() < 0.96 ? 'active' : skewed(['draft', 'suspended']),
     created_at: createdAt,
     completed_calls: Math.floor(200_000 ** (Math.random() ** 3)) - 1,
+    endpoint_status: pricingModel === 'per_call' ? skewed(['active', 'active', 'unverified']) : null,
+    surety: Math.random(),
   };
 }
 
@@ -91,7 +93,7 @@ const providers = batchSql(
 const listings = batchSql(`
   WITH sample AS (
     SELECT * FROM jsonb_to_recordset($1) AS sample (id uuid, provider_id uuid, slug text, name text, description text, tags text[], category_id uuid, pricing_model text,
-      price_micros bigint, delivery_type text, status text, created_at timestamptz, completed_calls bigint)
+      price_micros bigint, delivery_type text, status text, created_at timestamptz, completed_calls bigint, endpoint_status text, surety float8)
   ), listing AS (
     INSERT INTO listings (id, version, provider_id, slug, name, description, tags, category_id, pricing_model, price_micros, pricing_currency, preferred_currency, delivery_type,
       auth_method, formats, example_outputs, status, suspended_by, published_at, created_at, updated_at)
@@ -99,8 +101,13 @@ const listings = batchSql(`
       'api_key', '{json}', '[]', status, CASE WHEN status = 'suspended' THEN 'owner' END, CASE WHEN status <> 'draft' THEN created_at END, created_at, created_at FROM sample
   ), slug AS (
     INSERT INTO listing_slugs (slug, listing_id) SELECT slug, id FROM sample
+  ), endpoint AS (
+    INSERT INTO endpoints (listing_id, version, status, limits)
+    SELECT id, 1, endpoint_status, '{"max_request_bytes": 262144, "max_response_bytes": 1048576, "max_concurrency": 32, "requests_per_minute": null}' FROM sample WHERE endpoint_status IS NOT NULL
   )
-  INSERT INTO listing_popularity (listing_id, completed_calls, is_active) SELECT id, completed_calls, status = 'active' FROM sample`);
+  INSERT INTO listing_popularity (listing_id, completed_calls, is_active, reliability)
+  SELECT id, completed_calls, status = 'active',
+    CASE WHEN endpoint_status = 'active' THEN 1000000 + round(surety * 999999)::bigint ELSE 0 END FROM sample`);
 
 const asOwner = sql('samples.as-owner', 'SET LOCAL ROLE NONE');
 const analyze = sql('samples.analyze', 'ANALYZE listings, listing_slugs, listing_popularity, listing_words, providers');

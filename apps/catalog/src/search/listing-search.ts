@@ -22,4 +22,7 @@ export interface FoundListings {
 /** Which listings are wanted, and in which order; an answer knows everything that was committed before it was asked for. */
 export abstract class ListingSearch {
   abstract find(wanted: WantedListings): Promise<FoundListings>;
+
+  /** Slugs of active listings that resemble this one, the most alike first. */
+  abstract slugsLike(slug: string): Promise<string[]>;
 }

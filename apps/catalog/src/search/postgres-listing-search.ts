@@ -58,6 +58,7 @@ const CONNECTIONS = {
     enable_hashjoin: 'off',
     enable_mergejoin: 'off',
     jit: 'off',
+    'pg_trgm.similarity_threshold': '0.4',
   },
 };
 
@@ -69,6 +70,12 @@ const sumUp = sql(
   'active-listings.sum-up',
   `WITH former AS (DELETE FROM active_listings WHERE (SELECT count(*) FROM active_listings) > 1 RETURNING change)
    INSERT INTO active_listings (change) SELECT sum(change) FROM former HAVING count(*) > 0`,
+);
+// Bounded: of very many that resemble it, not all are compared.
+const alike = sql(
+  'listing-slugs.alike',
+  `SELECT slug FROM (SELECT slug, listing_id FROM listing_slugs WHERE slug % $1 LIMIT 200) found
+   WHERE EXISTS (SELECT FROM listings WHERE id = listing_id AND status = 'active') ORDER BY similarity(slug, $1) DESC, slug LIMIT 3`,
 );
 const SUMMARY_INTERVAL_MS = 60_000;
 /** As many as CATALOG_LISTINGS_PER_SELLER_MAX may be. */
@@ -127,6 +134,10 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
     if (isFiltered(wanted)) return this.findFiltered(wanted, activeCount);
     const { itemsJson } = await this.pageOfAll(wanted, activeCount.active);
     return { itemsJson, total: activeCount.active, totalIsEstimate: false };
+  }
+
+  async slugsLike(slug: string): Promise<string[]> {
+    return (await this.connections!.query<{ slug: string }>(alike, [slug])).map((row) => row.slug);
   }
 
   /** The listings of one seller are few enough to be sorted. */

@@ -64,6 +64,7 @@ describe('the life of a listing', () => {
       name: 'Weather',
       sellerId: seller.accountId,
       status: 'active',
+      isSuspendedForDebt: false,
       pricingModel: 'per_call',
       priceMicros: '10000',
       preferredCurrency: 'USDC',

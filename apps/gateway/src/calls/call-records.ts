@@ -16,7 +16,12 @@ export interface CallRecord {
   bodyDigest: Buffer;
   money: CallMoney;
   /** Null where it costs nothing. */
-  payment: { paymentId: string; relayRequestId: string } | null;
+  payment: CallPayment | null;
+}
+
+interface CallPayment {
+  paymentId: string;
+  relayRequestId: string;
 }
 
 interface Quote extends Omit<CallRecord, 'payment'> {
@@ -25,7 +30,7 @@ interface Quote extends Omit<CallRecord, 'payment'> {
 
 /** A call that this attempt alone makes: its payment is claimed, or, where it costs nothing, its record is leased. */
 export interface HeldCall extends CallRecord {
-  payment: { paymentId: string; relayRequestId: string; transactionHash: string | null; retryUntil: string } | null;
+  payment: (CallPayment & { transactionHash: string | null; retryUntil: string; isSigned?: true }) | null;
   /** Of the claim or the lease. */
   fence: number;
   /** Counts the requests that the seller may have seen. */
@@ -136,12 +141,18 @@ const release = sql(
   'gateway-requests.release',
   `UPDATE gateway_requests SET released_claims = released_claims + 1, offer_expires_at = CASE WHEN status IN ('payment_required', 'payment_pending') THEN $2 ELSE offer_expires_at END WHERE id = $1`,
 );
+/** The latest so many attempts of a call are told one by one. */
+const ATTEMPTS_TOLD = 20;
 const storeFailure = withParameters({ calls: `${ATTEMPT_COLUMNS}, status text, error_code text` }, ({ calls }) =>
   sql(
     'gateway-requests.store-failure',
-    `INSERT INTO gateway_requests AS g (${calls.columns}, billable, completed_at) SELECT ${calls.columns}, false, now() FROM ${calls.table}
+    `INSERT INTO gateway_requests AS g (${calls.columns}, billable, completed_at, failed_attempts)
+     SELECT ${calls.columns}, false, now(), jsonb_build_array(jsonb_build_object(
+       'started_at', now() - latency_ms * interval '1 millisecond', 'seller_status_code', seller_status_code, 'latency_ms', latency_ms, 'outcome', error_code))
+     FROM ${calls.table}
      ON CONFLICT (id) DO UPDATE SET status = excluded.status, fence = excluded.fence, transaction_hash = excluded.transaction_hash, billable = false, lease_until = NULL,
-       seller_status_code = excluded.seller_status_code, latency_ms = excluded.latency_ms, error_code = excluded.error_code, completed_at = excluded.completed_at
+       seller_status_code = excluded.seller_status_code, latency_ms = excluded.latency_ms, error_code = excluded.error_code, completed_at = excluded.completed_at,
+       failed_attempts = CASE WHEN jsonb_array_length(g.failed_attempts) < ${ATTEMPTS_TOLD} THEN g.failed_attempts ELSE g.failed_attempts - 0 END || excluded.failed_attempts
      WHERE g.billable IS NOT TRUE AND g.status <> 'refunded' AND g.fence <= excluded.fence`,
   ),
 );

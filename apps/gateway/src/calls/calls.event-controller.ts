@@ -1,5 +1,5 @@
 import { callFailed } from '@market/contracts/gateway';
-import { paymentCompleted, paymentRefundDue } from '@market/contracts/payments-ledger';
+import { paymentCompleted, paymentRefundDue, paymentRefunded } from '@market/contracts/payments-ledger';
 import { HandleEvent, type ReceivedEvent } from '@market/messaging';
 import { batchSql, sql, type Tx } from '@market/persistence';
 import { Controller } from '@nestjs/common';
@@ -12,6 +12,11 @@ const markSettled = batchSql(
 const markRefunded = sql(
   'gateway-requests.mark-refunded',
   `UPDATE gateway_requests SET status = 'refunded', billable = false, completed_at = coalesce(completed_at, now()) WHERE id = ANY($1::uuid[])`,
+);
+
+/** Also where this comes before it is heard that the refund is due. */
+const markPaidBack = batchSql(
+  `UPDATE gateway_requests g SET refund_transaction_hash = r.transaction_hash FROM unnest($1::uuid[], $2::text[]) AS r (id, transaction_hash) WHERE g.id = r.id`,
 );
 
 /** What the ledger decided, written into the history; and what came of calls, as evidence of their listing's quality. */
@@ -47,5 +52,14 @@ export class CallsEventController {
   async onPaymentRefundDue(events: ReceivedEvent<typeof paymentRefundDue>[], tx: Tx): Promise<void> {
     const undelivered = events.filter(({ payload }) => payload.reason !== 'overpaid');
     tx.send(markRefunded, [undelivered.map(({ payload }) => payload.gatewayRequestId)]);
+  }
+
+  @HandleEvent(paymentRefunded)
+  async onPaymentRefunded(events: ReceivedEvent<typeof paymentRefunded>[], tx: Tx): Promise<void> {
+    const whole = events.filter(({ payload }) => payload.isWhole && payload.reason !== 'overpaid');
+    tx.send(markPaidBack, [
+      whole.map(({ payload }) => payload.gatewayRequestId),
+      whole.map(({ payload }) => payload.transactionHash),
+    ]);
   }
 }

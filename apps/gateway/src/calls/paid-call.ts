@@ -107,7 +107,9 @@ export class PaidCall {
     if (keyOwner !== gatewayRequestId) return { outcome: 'superseded', by: keyOwner, gatewayRequestId };
     assertRoute(input, claim);
     if (outage) throw outage;
-    if (offering?.status !== 'active') throw refuse(executeCall, 'listing_unavailable', {});
+    // A signature that is not settled has paid for nothing yet.
+    const isPaidToDebtor = offering?.isSuspendedForDebt === true && claim.transactionHash !== null;
+    if (offering?.status !== 'active' && !isPaidToDebtor) throw refuse(executeCall, 'listing_unavailable', {});
     if (!target || !takesCalls(target.endpoint)) throw postponed(target, this.config);
     assertFits(target, input.body);
     return { outcome: 'ready', target, permit: await this.capacity.acquire(target.endpoint) };
@@ -133,7 +135,7 @@ export class PaidCall {
     { relayRequestId, digest, input }: PaidRequest,
     context: RequestContext,
   ): Promise<CallEnd> {
-    const { gatewayRequestId: id, listing, money, fence, paymentId, transactionHash, retryUntil } = claim;
+    const { gatewayRequestId: id, listing, money, fence, paymentId, transactionHash, retryUntil, isSigned } = claim;
     // Only a second claim can find what an earlier one left: a result that was not settled, or a claim that was released.
     const earlier = fence > 1 ? await this.records.findEarlier(id) : { result: null, releasedClaims: 0 };
     const held = {
@@ -142,7 +144,7 @@ export class PaidCall {
       listing,
       bodyDigest: digest,
       money,
-      payment: { paymentId, relayRequestId, transactionHash, retryUntil },
+      payment: { paymentId, relayRequestId, transactionHash, retryUntil, isSigned },
       fence,
       attempt: fence - earlier.releasedClaims,
       time: claim.time,

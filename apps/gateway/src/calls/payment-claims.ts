@@ -11,7 +11,9 @@ export type Claim = Extract<OutputOf<typeof claimPayment>, { outcome: 'claimed' 
 export type Transfer = OutputOf<typeof settlePayment>['transfer'];
 
 /** A claim's call, as it is settled. */
-type Settled = Pick<InputOf<typeof settlePayment>, 'paymentId' | 'fence' | 'gatewayRequestId'> & { bodyDigest: Buffer };
+type Settled = Pick<InputOf<typeof settlePayment>, 'paymentId' | 'fence' | 'gatewayRequestId' | 'isSigned'> & {
+  bodyDigest: Buffer;
+};
 
 export type Settlement =
   | { outcome: 'charged'; transfer: Transfer }
@@ -61,7 +63,7 @@ export class PaymentClaims implements OnApplicationBootstrap, OnModuleDestroy {
 
   /** Charges for a stored result. */
   async settle(
-    { paymentId, fence, gatewayRequestId, bodyDigest }: Settled,
+    { paymentId, fence, gatewayRequestId, bodyDigest, isSigned }: Settled,
     result: Result,
     context: RequestContext,
   ): Promise<Settlement> {
@@ -76,6 +78,7 @@ export class PaymentClaims implements OnApplicationBootstrap, OnModuleDestroy {
           latencyMs: result.latencyMs,
           requestDigest: bodyDigest.toString('hex'),
           responseDigest: result.answerDigest.toString('hex'),
+          isSigned,
         },
         context,
       );

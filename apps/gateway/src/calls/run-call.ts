@@ -1,5 +1,5 @@
-import type { RequestContext } from '@market/messaging';
-import { Injectable } from '@nestjs/common';
+import { traceIdOf, type RequestContext } from '@market/messaging';
+import { Injectable, Logger } from '@nestjs/common';
 import { createHash } from 'node:crypto';
 import type { SellerOutcome } from '../egress/seller-outcome.js';
 import { SignedRequests } from '../egress/signed-requests.js';
@@ -23,6 +23,8 @@ const SHOW_FORWARDING_AFTER_MS = 1_000;
  */
 @Injectable()
 export class RunCall {
+  private readonly logger = new Logger('Call');
+
   constructor(
     private readonly sellers: SignedRequests,
     private readonly records: CallRecords,
@@ -35,8 +37,11 @@ export class RunCall {
 
   private async run(call: HeldCall, target: CallableEndpoint, body: string, context: RequestContext): Promise<CallEnd> {
     const { id, money, payment, fence, time } = call;
+    this.tell('forwarded', call, context, { attempt: call.attempt });
     const outcome = await time.during('seller', () => this.forward(call, target, body, context));
+    const seller = { seller_status: outcome.statusCode, seller_ms: outcome.latencyMs };
     if (outcome.kind === 'failed') {
+      this.tell('not_billable', call, context, { reason: outcome.reason, ...seller });
       if (payment) {
         countStep('not_billable', outcome.reason);
         await this.claims.release({ paymentId: payment.paymentId, fence }, context);
@@ -48,6 +53,7 @@ export class RunCall {
     const answer = billableAnswer(id, money, statusCode, json);
     const result = { answer, answerDigest: createHash('sha256').update(json).digest(), statusCode, latencyMs };
     const isStored = await this.records.storeDelivery({ ...call, ...result, endpoint: target.endpoint }, context);
+    if (isStored) this.tell('stored', call, context, seller);
     if (isStored && payment) countStep('delivered');
     const stored = isStored ? result : await this.records.findResult(id);
     return stored ? this.settle(call, stored, context) : { outcome: 'unknown' };
@@ -61,11 +67,31 @@ export class RunCall {
   ): Promise<CallEnd> {
     const { answer } = result;
     if (!payment) return { outcome: 'answered', answer };
-    const claim = { paymentId: payment.paymentId, fence, gatewayRequestId: id, bodyDigest };
+    const { paymentId, isSigned } = payment;
+    const claim = { paymentId, isSigned, fence, gatewayRequestId: id, bodyDigest };
     const settlement = await time.during('settlement', () => this.claims.settle(claim, result, context));
     return settlement.outcome === 'charged'
       ? { outcome: 'answered', answer, transfer: settlement.transfer }
       : settlement;
+  }
+
+  /** What the ledger does for the call is told by the requests that it serves, and by its journal. */
+  private tell(
+    msg: 'forwarded' | 'stored' | 'not_billable',
+    { id, listing, buyerId, payment }: HeldCall,
+    { requestId, traceparent }: RequestContext,
+    details: Record<string, unknown>,
+  ): void {
+    this.logger.log({
+      msg,
+      ...details,
+      listing_id: listing.listingId,
+      call_id: id,
+      payment_id: payment?.paymentId,
+      account_id: buyerId,
+      request_id: requestId,
+      trace_id: traceIdOf(traceparent),
+    });
   }
 
   /** One signed request to the seller. A call that takes long shows as `forwarding` in the history. */

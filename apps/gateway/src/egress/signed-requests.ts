@@ -1,6 +1,7 @@
 import { hopOf } from '@market/contracts/gateway';
 import type { RequestContext } from '@market/messaging';
 import { platformConfig, type ConfigOf } from '@market/runtime';
+import { SpanKind, startSpan } from '@market/tracing';
 import { Inject, Injectable } from '@nestjs/common';
 import type { CallableEndpoint } from '../endpoints/callable-endpoints.js';
 import { SellerClient } from './seller-client.js';
@@ -24,29 +25,38 @@ export class SignedRequests {
     this.hop = hopOf(publicUrl);
   }
 
-  send(
+  /** Its span names neither the seller's address nor anything that is sent. */
+  async send(
     { endpoint, url, secrets, authHeader }: CallableEndpoint,
     { timeoutMs, signal, ...request }: SignedRequest,
     { traceparent, hops = [] }: RequestContext,
   ): Promise<SellerOutcome> {
     const { listingId, maxResponseBytes } = endpoint;
+    const span = startSpan('POST seller', SpanKind.Client, traceparent);
     const headers = signRequest({
       ...request,
       secrets,
       authHeader,
       listingId,
-      traceparent,
+      traceparent: span?.traceparent ?? traceparent,
       hops: [...hops, this.hop],
       timestampSeconds: Math.floor(Date.now() / 1_000),
     });
-    return this.sellers.call({
-      listingId,
-      url,
-      rawBody: request.rawBody,
-      headers,
-      timeoutMs,
-      maxResponseBytes,
-      signal,
-    });
+    try {
+      const outcome = await this.sellers.call({
+        listingId,
+        url,
+        rawBody: request.rawBody,
+        headers,
+        timeoutMs,
+        maxResponseBytes,
+        signal,
+      });
+      span?.set({ 'market.listing_id': listingId, 'http.response.status_code': outcome.statusCode });
+      if (outcome.kind === 'failed' && outcome.reason !== 'seller_refused') span?.fail(outcome.reason);
+      return outcome;
+    } finally {
+      span?.end();
+    }
   }
 }

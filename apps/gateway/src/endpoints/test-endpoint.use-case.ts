@@ -7,6 +7,7 @@ import { Database } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import type { SellerOutcome } from '../egress/seller-outcome.js';
 import { SignedRequests } from '../egress/signed-requests.js';
+import { InputSchemas } from '../offerings/input-schemas.js';
 import { Offerings } from '../offerings/offerings.js';
 import { CallableEndpoints } from './callable-endpoints.js';
 import { EndpointHealth } from './endpoint-health.js';
@@ -17,8 +18,8 @@ type Output = OutputOf<typeof testEndpoint>;
 const TESTS: LimitRule = { name: 'endpoint-tests', points: 10, perSeconds: 60 };
 
 /**
- * Sends a signed test request to an endpoint, with the example_input of its listing as the body if there is one. The owner gets a coarse
- * reason for a failure, so that the test cannot be used as a port scanner.
+ * Sends a signed test request to an endpoint: the body that its owner gives, which a call of the listing could have, or else the
+ * example_input of the listing if there is one. The owner gets a coarse reason for a failure, so that the test cannot be used as a port scanner.
  */
 @Injectable()
 export class TestEndpoint {
@@ -26,16 +27,26 @@ export class TestEndpoint {
     private readonly database: Database,
     private readonly repository: EndpointsRepository,
     private readonly offerings: Offerings,
+    private readonly inputSchemas: InputSchemas,
     private readonly endpoints: CallableEndpoints,
     private readonly sellers: SignedRequests,
     private readonly health: EndpointHealth,
     private readonly limits: Limits,
   ) {}
 
-  async execute({ listing_id: listingId }: InputOf<typeof testEndpoint>, context: RequestContext): Promise<Output> {
-    const { seller_id: sellerId } = await this.repository.findOwn(this.database, listingId, context);
+  async execute(
+    { listing_id: listingId, body }: InputOf<typeof testEndpoint>,
+    context: RequestContext,
+  ): Promise<Output> {
+    const { seller_id: sellerId, max_request_bytes: maxBytes } = await this.repository.findOwn(
+      this.database,
+      listingId,
+      context,
+    );
+    const givenBody = body && JSON.stringify(body);
+    if (givenBody !== undefined) await this.checkBody(listingId, givenBody, maxBytes, context);
     await this.countTest(listingId);
-    const tested = await this.test({ listingId, sellerId }, context);
+    const tested = await this.test({ listingId, sellerId, givenBody }, context);
     if (!tested) throw refuse(testEndpoint, 'endpoint_not_found', {});
     const { requestId, outcome } = tested;
     const success = outcome.kind === 'answered';
@@ -51,7 +62,7 @@ export class TestEndpoint {
 
   /** Also updates the endpoint's health. @returns undefined for a listing without an endpoint. */
   async test(
-    { listingId, sellerId }: { listingId: string; sellerId: string },
+    { listingId, sellerId, givenBody }: { listingId: string; sellerId: string; givenBody?: string },
     context: RequestContext,
     signal?: AbortSignal,
   ): Promise<{ requestId: string; outcome: SellerOutcome } | null> {
@@ -62,6 +73,7 @@ export class TestEndpoint {
     const requestId = newId();
     const offering = await this.offerings.find(listingId, context);
     const rawBody =
+      givenBody ??
       offering?.exampleInput ??
       JSON.stringify({ event: 'endpoint.test', listing_id: listingId, request_id: requestId });
     const timeoutMs = Math.max(1, Math.min(target.endpoint.timeoutMs, context.deadlineAt - Date.now() - 1_000));
@@ -73,6 +85,14 @@ export class TestEndpoint {
     // An aborted test says nothing about the seller.
     if (!signal?.aborted) await this.health.tested(target.endpoint, outcome, context);
     return { requestId, outcome };
+  }
+
+  private async checkBody(listingId: string, body: string, maxBytes: number, context: RequestContext): Promise<void> {
+    if (Buffer.byteLength(body) > maxBytes)
+      throw refuse(testEndpoint, 'request_body_too_large', { max_request_bytes: maxBytes });
+    const offering = await this.offerings.find(listingId, context);
+    const refused = offering && this.inputSchemas.refusalOf(offering, body, context);
+    if (refused) throw refused;
   }
 
   private async countTest(listingId: string): Promise<void> {

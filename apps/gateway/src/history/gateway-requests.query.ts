@@ -1,11 +1,13 @@
-import { getGatewayRequest, type listGatewayRequests } from '@market/contracts/gateway';
+import { findCalls, getGatewayRequest, inspectCall, type listGatewayRequests } from '@market/contracts/gateway';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { centsNumber, feeRateNumber } from '@market/kernel';
 import { principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, pageOfRows, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
-type View = OutputOf<typeof getGatewayRequest>;
+type Detail = OutputOf<typeof getGatewayRequest>;
+type View = OutputOf<typeof listGatewayRequests>['items'][number];
+type Attempt = Detail['attempts'][number];
 
 interface RequestRow {
   id: string;
@@ -32,23 +34,39 @@ interface RequestRow {
   response_digest: Buffer | null;
   /** Of the last attempt that reached for the seller; 0 before the first. */
   fence: number;
+  payment_id: string | null;
   settled_at: Date | null;
+  refund_transaction_hash: string | null;
   created_at: Date;
   completed_at: Date | null;
 }
+
+type DetailRow = RequestRow & { failed_attempts: Attempt[] };
 
 /** The status including what follows from the time: expired offers, and free calls whose process stopped. */
 const statusNow = `CASE WHEN g.status IN ('payment_required', 'payment_pending') AND g.offer_expires_at < now() THEN 'expired'
    WHEN g.status = 'forwarding' AND g.lease_until < now() THEN 'seller_failed' ELSE g.status END`;
 const columns = `g.id, g.buyer_id, g.seller_id, g.listing_id, g.listing_name, g.listing_slug, ${statusNow} AS status, g.body_digest, g.gross_micros, g.fee_micros, g.net_micros, g.fee_bps,
-  g.relay_request_id, g.provider, g.scheme, g.network, g.transaction_hash, g.billable, g.seller_status_code, g.latency_ms, g.error_code, g.response_digest, g.fence, g.settled_at, g.created_at, g.completed_at`;
+  g.relay_request_id, g.provider, g.scheme, g.network, g.transaction_hash, g.billable, g.seller_status_code, g.latency_ms, g.error_code, g.response_digest, g.fence, g.payment_id, g.settled_at, g.refund_transaction_hash, g.created_at, g.completed_at`;
 
 const SIDES = { buyer: ['buyer'], seller: ['seller'], all: ['buyer', 'seller'] } as const;
 type Side = 'buyer' | 'seller';
 
 const find = sql(
   'gateway-requests.find-own',
-  `SELECT ${columns} FROM gateway_requests g WHERE g.id = $2 AND (g.buyer_id = $1 OR g.seller_id = $1)`,
+  `SELECT ${columns}, g.failed_attempts FROM gateway_requests g WHERE g.id = $2 AND (g.buyer_id = $1 OR g.seller_id = $1)`,
+);
+const inspect = sql(
+  'gateway-requests.inspect',
+  `SELECT ${columns}, g.failed_attempts FROM gateway_requests g WHERE g.id = $1`,
+);
+const newestOf = (side: Side): string =>
+  `(SELECT id FROM gateway_requests WHERE ${side}_id = $2 ORDER BY created_at DESC, id DESC LIMIT 20)`;
+const findForOperators = sql(
+  'gateway-requests.find-for-operators',
+  `SELECT ${columns} FROM gateway_requests g
+   WHERE g.id IN (SELECT unnest($1::uuid[]) UNION ALL ${newestOf('buyer')} UNION ALL ${newestOf('seller')})
+   ORDER BY g.created_at DESC, g.id DESC LIMIT 20`,
 );
 
 interface Asked {
@@ -124,12 +142,40 @@ export class GatewayRequestsQuery {
     return { items: rows.map((row) => toView(row, accountId)), total, nextCursor };
   }
 
-  async get({ requestId }: InputOf<typeof getGatewayRequest>, context: RequestContext): Promise<View> {
+  async get({ requestId }: InputOf<typeof getGatewayRequest>, context: RequestContext): Promise<Detail> {
     const { accountId } = principalOf(context);
-    const [row] = await this.database.query<RequestRow>(find, [accountId, requestId]);
+    const [row] = await this.database.query<DetailRow>(find, [accountId, requestId]);
     if (!row) throw refuse(getGatewayRequest, 'gateway_request_not_found', {});
-    return toView(row, accountId);
+    return { ...toView(row, accountId), attempts: attemptsOf(row) };
   }
+
+  /** For operators, who see what the buyer sees. */
+  async find({ ids, accountId }: InputOf<typeof findCalls>): Promise<OutputOf<typeof findCalls>> {
+    const rows = await this.database.query<RequestRow>(findForOperators, [ids, accountId]);
+    return { calls: rows.map(toOperatorsView) };
+  }
+
+  async inspect({ requestId }: InputOf<typeof inspectCall>): Promise<OutputOf<typeof inspectCall>> {
+    const [row] = await this.database.query<DetailRow>(inspect, [requestId]);
+    if (!row) throw refuse(inspectCall, 'gateway_request_not_found', {});
+    return { ...toOperatorsView(row), attempts: attemptsOf(row) };
+  }
+}
+
+function toOperatorsView(row: RequestRow): OutputOf<typeof findCalls>['calls'][number] {
+  const { role: _buyers, ...view } = toView(row, row.buyer_id);
+  return { ...view, payment_id: row.payment_id };
+}
+
+/** Those that failed are stored one by one; the one that was delivered is the record itself. */
+function attemptsOf({ failed_attempts, billable, completed_at, latency_ms, seller_status_code }: DetailRow): Attempt[] {
+  const failed = failed_attempts.map((attempt) => ({
+    ...attempt,
+    started_at: new Date(attempt.started_at).toISOString(),
+  }));
+  if (billable !== true || !completed_at || latency_ms === null) return failed;
+  const started_at = new Date(completed_at.getTime() - latency_ms).toISOString();
+  return [...failed, { started_at, seller_status_code, latency_ms, outcome: 'delivered' }];
 }
 
 function toView(row: RequestRow, viewerId: string): View {
@@ -161,6 +207,13 @@ function toView(row: RequestRow, viewerId: string): View {
             relay_request_id: bought ? row.relay_request_id : null,
             transaction_hash: bought || charged ? row.transaction_hash : null,
           },
+    refund:
+      row.status === 'refunded'
+        ? {
+            status: row.refund_transaction_hash === null ? 'refund_due' : 'refunded',
+            transaction_hash: row.refund_transaction_hash,
+          }
+        : null,
     seller_status_code: row.seller_status_code,
     latency_ms: row.latency_ms,
     error_code: row.error_code,

@@ -1,6 +1,6 @@
 import type { InputOf } from '@market/contracts';
-import { getGatewayRequest, listGatewayRequests } from '@market/contracts/gateway';
-import { HandleRequest, type RequestContext } from '@market/messaging';
+import { findCalls, getGatewayRequest, inspectCall, listGatewayRequests } from '@market/contracts/gateway';
+import { HandleRequest, operatorOf, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { GatewayRequestsQuery } from './gateway-requests.query.js';
 
@@ -16,5 +16,17 @@ export class HistoryMessageController {
   @HandleRequest(getGatewayRequest)
   getGatewayRequest(input: InputOf<typeof getGatewayRequest>, context: RequestContext) {
     return this.requests.get(input, context);
+  }
+
+  @HandleRequest(findCalls)
+  findCalls(input: InputOf<typeof findCalls>, context: RequestContext) {
+    operatorOf(context);
+    return this.requests.find(input);
+  }
+
+  @HandleRequest(inspectCall)
+  inspectCall(input: InputOf<typeof inspectCall>, context: RequestContext) {
+    operatorOf(context);
+    return this.requests.inspect(input);
   }
 }

@@ -74,11 +74,13 @@ export class CreateGateway1763650100000 implements MigrationInterface {
         seller_status_code int,
         latency_ms int,
         error_code text,
+        failed_attempts jsonb NOT NULL DEFAULT '[]',
         result_json text,
         response_digest bytea,
         created_at timestamptz NOT NULL DEFAULT now(),
         completed_at timestamptz,
-        settled_at timestamptz
+        settled_at timestamptz,
+        refund_transaction_hash text
       )`);
     await runner.query('CREATE INDEX gateway_requests_buyer ON gateway_requests (buyer_id, created_at DESC, id DESC)');
     await runner.query(

@@ -9,6 +9,10 @@ const COUNTED_OF_BUYER = 20;
 /** The buyer under whom the marketplace's own tests are counted. */
 export const MARKETPLACE = '00000000-0000-0000-0000-000000000000';
 
+/** SQL, of the evidence of one listing and day: the failures that count, those that two buyers had or the marketplace's own test. No buyer makes them alone. */
+export const COUNTED_FAILURES = `CASE WHEN count(*) FILTER (WHERE failed_calls <> '{}') >= 2 OR bool_or(buyer_id = '${MARKETPLACE}' AND failed_calls <> '{}')
+         THEN sum(cardinality(failed_calls)) ELSE 0 END`;
+
 interface Evidence {
   listingId: string;
   buyerId: string;

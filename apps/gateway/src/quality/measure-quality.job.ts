@@ -4,7 +4,7 @@ import { Database, Outbox, sql, withParameters } from '@market/persistence';
 import { Jobs } from '@market/runtime';
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
-import { MARKETPLACE } from './call-evidence.js';
+import { COUNTED_FAILURES, MARKETPLACE } from './call-evidence.js';
 import { successRate, surety } from './success-rate.js';
 
 const POLL_INTERVAL_MS = 1_000;
@@ -20,15 +20,13 @@ const forgetOld = sql(
   'call-evidence.forget-old',
   `DELETE FROM call_evidence WHERE listing_id = ANY($1::uuid[]) AND day <= current_date - ${DAYS_KEPT}`,
 );
-/** The failures of a day count where two buyers had one, or the marketplace's own test did: no buyer makes them alone. */
 const measure = sql(
   'call-evidence.measure',
   `WITH evidence AS (
      SELECT *, day > current_date - 7 AS of_week FROM call_evidence WHERE listing_id = ANY($1::uuid[])
    ), days AS (
      SELECT listing_id, of_week, sum(delivered) FILTER (WHERE buyer_id <> '${MARKETPLACE}') AS calls, sum(cardinality(latencies_ms)) AS successes,
-       CASE WHEN count(*) FILTER (WHERE failed_calls <> '{}') >= 2 OR bool_or(buyer_id = '${MARKETPLACE}' AND failed_calls <> '{}')
-         THEN sum(cardinality(failed_calls)) ELSE 0 END AS failures
+       ${COUNTED_FAILURES} AS failures
      FROM evidence GROUP BY listing_id, day, of_week
    ), sums AS (
      SELECT listing_id, sum(calls) AS calls_30d, sum(successes) AS successes_30d, sum(failures) AS failures_30d,

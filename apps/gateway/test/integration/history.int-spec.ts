@@ -142,6 +142,7 @@ describe('the history of calls', () => {
         relay_request_id: expect.stringMatching(/^0x/) as string,
         transaction_hash: expect.stringMatching(/^0x/) as string,
       },
+      refund: null,
       seller_status_code: 200,
       latency_ms: expect.any(Number) as number,
       error_code: null,
@@ -246,11 +247,26 @@ describe('the history of calls', () => {
     for (const plan of plans) expect(plan).toMatch(/Index Only Scan using gateway_requests_(buyer|seller)/);
   });
 
+  it('tells every attempt at a call, the one that was delivered last', async () => {
+    const attempts = async (status: HistoryEntry['status']) => {
+      const [{ id }] = (await harness.history(ada, { status, role: 'buyer' })).items as [HistoryEntry];
+      const call = await harness.edge.request(getGatewayRequest, { requestId: id }, as(ada));
+      return call.attempts.map(({ outcome, seller_status_code }) => [outcome, seller_status_code]);
+    };
+    expect(await attempts('succeeded')).toEqual([['delivered', 200]]);
+    expect(await attempts('seller_failed')).toEqual([['seller_error', 500]]);
+    expect(await attempts('payment_required')).toEqual([]);
+  });
+
   it('shows a single call to its two sides and to nobody else', async () => {
     const [entry] = (await harness.history(ada, { status: 'succeeded', role: 'buyer' })).items;
-    expect(await harness.edge.request(getGatewayRequest, { requestId: entry!.id }, as(ada))).toEqual(entry);
+    expect(await harness.edge.request(getGatewayRequest, { requestId: entry!.id }, as(ada))).toEqual({
+      ...entry,
+      attempts: [expect.objectContaining({ outcome: 'delivered', latency_ms: entry!.latency_ms })],
+    });
     expect(await harness.edge.request(getGatewayRequest, { requestId: entry!.id }, as(bob))).toEqual({
       ...entry,
+      attempts: expect.any(Array) as unknown[],
       role: 'seller',
       payment: { ...entry!.payment, relay_request_id: null },
     });

@@ -1,12 +1,6 @@
 import { topology, type InputOf, type OutputOf, type Principal, type RequestOf } from '@market/contracts';
 import type { Offering } from '@market/contracts/catalog';
-import {
-  executeCall,
-  getGatewayRequest,
-  listGatewayRequests,
-  provisionEndpoint,
-  updateEndpoint,
-} from '@market/contracts/gateway';
+import { executeCall, listGatewayRequests, provisionEndpoint, updateEndpoint } from '@market/contracts/gateway';
 import { paySandbox } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
 import { inProcessTransport, MessageBus, newRequestContext, Refusal, type RequestContext } from '@market/messaging';
@@ -26,7 +20,7 @@ import { startSeller, type Behaviour, type TestSeller } from './test-seller.js';
 export type Outcome = OutputOf<typeof executeCall>;
 export type Answered = Extract<Outcome, { outcome: 'answered' }>;
 type PaymentRequired = Extract<Outcome, { outcome: 'payment_required' }>;
-export type HistoryEntry = OutputOf<typeof getGatewayRequest>;
+export type HistoryEntry = OutputOf<typeof listGatewayRequests>['items'][number];
 export type CallOptions = Partial<Omit<InputOf<typeof executeCall>, 'listingRef' | 'body'>> & {
   ref?: string;
   key?: string;

@@ -1,7 +1,8 @@
 import type { InputOf } from '@market/contracts';
-import { getAgents, getProfile, openPayerAccount, recover, register } from '@market/contracts/identity';
+import { getAgent, getAgents, getProfile, openPayerAccount, recover, register } from '@market/contracts/identity';
 import { HandleRequest, principalOf, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
+import { GetAgent } from './get-agent.query.js';
 import { GetAgents } from './get-agents.query.js';
 import { GetProfile } from './get-profile.query.js';
 import { OpenPayerAccount } from './open-payer-account.use-case.js';
@@ -15,6 +16,7 @@ export class AgentsMessageController {
     private readonly recoverUseCase: Recover,
     private readonly openPayerAccountUseCase: OpenPayerAccount,
     private readonly getProfileQuery: GetProfile,
+    private readonly getAgentQuery: GetAgent,
     private readonly getAgentsQuery: GetAgents,
   ) {}
 
@@ -35,7 +37,12 @@ export class AgentsMessageController {
 
   @HandleRequest(getProfile)
   getProfile(_input: InputOf<typeof getProfile>, context: RequestContext) {
-    return this.getProfileQuery.execute(principalOf(context).accountId);
+    return this.getProfileQuery.execute(principalOf(context));
+  }
+
+  @HandleRequest(getAgent)
+  getAgent(input: InputOf<typeof getAgent>) {
+    return this.getAgentQuery.execute(input.agentId);
   }
 
   @HandleRequest(getAgents)

@@ -3,6 +3,7 @@ import { ApiKeysModule } from '../api-keys/api-keys.module.js';
 import { ChallengesModule } from '../challenges/challenges.module.js';
 import { WalletsModule } from '../wallets/wallets.module.js';
 import { AgentsMessageController } from './agents.message-controller.js';
+import { GetAgent } from './get-agent.query.js';
 import { GetAgents } from './get-agents.query.js';
 import { GetProfile } from './get-profile.query.js';
 import { OpenPayerAccount } from './open-payer-account.use-case.js';
@@ -12,6 +13,7 @@ import { Register } from './register.use-case.js';
 @Module({
   imports: [ChallengesModule, WalletsModule, ApiKeysModule],
   controllers: [AgentsMessageController],
-  providers: [Register, Recover, OpenPayerAccount, GetProfile, GetAgents],
+  providers: [Register, Recover, OpenPayerAccount, GetProfile, GetAgent, GetAgents],
+  exports: [GetProfile],
 })
 export class AgentsModule {}

@@ -1,4 +1,4 @@
-import type { OutputOf } from '@market/contracts';
+import type { OutputOf, Principal } from '@market/contracts';
 import type { getProfile } from '@market/contracts/identity';
 import { invariant } from '@market/kernel';
 import { Database, GroupLookup, lookupSql, sql } from '@market/persistence';
@@ -8,10 +8,9 @@ type Profile = OutputOf<typeof getProfile>;
 type WalletSummary = Profile['wallets'][number];
 
 /** A row a wallet, the primary one first; what is said of the account is the same in all of its rows. */
-type ProfileRow = Omit<Profile, 'wallet_address' | 'created_at' | 'wallets' | 'agents'> & { created_at: Date } & Omit<
-    WalletSummary,
-    'id' | 'created_at'
-  > & { wallet_id: string; wallet_created_at: Date };
+type ProfileRow = Omit<Profile, 'wallet_address' | 'created_at' | 'wallets' | 'agents' | 'is_operator'> & {
+  created_at: Date;
+} & Omit<WalletSummary, 'id' | 'created_at'> & { wallet_id: string; wallet_created_at: Date };
 
 const findProfiles = sql(
   'agents.find-profiles',
@@ -41,7 +40,7 @@ export class GetProfile {
     this.profiles = new GroupLookup(database, findProfiles);
   }
 
-  async execute(accountId: string): Promise<Profile> {
+  async execute({ accountId, isOperator }: Pick<Principal, 'accountId' | 'isOperator'>): Promise<Profile> {
     const rows = await this.profiles.find(accountId);
     const [first] = rows;
     invariant(first, `account ${accountId} has a wallet`);
@@ -57,7 +56,9 @@ export class GetProfile {
       website: first.website,
       created_at: first.created_at.toISOString(),
       wallets: rows.map(toWalletSummary),
-      ...(first.account_type === 'human' ? { agents: await this.findClaimed(accountId) } : {}),
+      ...(first.account_type === 'human'
+        ? { agents: await this.findClaimed(accountId), is_operator: isOperator === true }
+        : {}),
     };
   }
 

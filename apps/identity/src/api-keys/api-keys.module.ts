@@ -13,6 +13,6 @@ import { UpdateApiKey } from './update-api-key.use-case.js';
   imports: [BudgetsModule],
   controllers: [ApiKeysMessageController],
   providers: [ApiKeys, Authenticate, ReadApiKeys, CreateApiKey, UpdateApiKey, RevokeApiKey, RecordKeyUse],
-  exports: [ApiKeys],
+  exports: [ApiKeys, ReadApiKeys],
 })
 export class ApiKeysModule {}

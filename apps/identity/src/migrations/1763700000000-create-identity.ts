@@ -15,6 +15,8 @@ export class CreateIdentity1763700000000 implements MigrationInterface {
         website text,
         registered_at timestamptz,
         budget jsonb,
+        suspended_at timestamptz,
+        suspension_version int NOT NULL DEFAULT 0,
         created_at timestamptz NOT NULL DEFAULT now()
       )`);
     // An address is in its canonical form, so that the unique index means one wallet, one account.

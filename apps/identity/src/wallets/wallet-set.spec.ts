@@ -136,31 +136,41 @@ describe('the wallets of an account', () => {
             if (!target) continue;
             const next = changeWallet(wallets, id, change);
             if ('reason' in next) continue;
-            expect(next.some(mayRecover)).toBe(true);
-            const primary = next.filter(({ is_primary }) => is_primary);
-            expect(primary.map(({ status }) => status)).toEqual(['active']);
-            for (const [name, capability] of [
-              ['is_default_payer', 'payer'],
-              ['is_default_payout', 'payout'],
-            ] as const) {
+            const isHeldByOneThatMay = (
+              name: 'is_default_payer' | 'is_default_payout',
+              capability: 'payer' | 'payout',
+            ) => {
               const holders = next.filter((wallet) => wallet[name]);
-              expect(holders.length).toBeLessThanOrEqual(1);
-              for (const holder of holders)
-                expect([holder.status, holder.capabilities.includes(capability)]).toEqual(['active', true]);
-            }
-            for (const name of ['is_primary', 'is_default_payer', 'is_default_payout'] as const)
-              if (change[name] !== undefined) expect(next.find((wallet) => wallet.id === id)![name]).toBe(change[name]);
-            next.forEach((wallet, index) => {
-              const before = wallets[index]!;
-              const { label, capabilities, status } =
-                wallet.id === id
-                  ? {
-                      label: change.label ?? before.label,
-                      capabilities: change.capabilities ?? before.capabilities,
-                      status: change.status ?? before.status,
-                    }
-                  : before;
-              expect(wallet).toMatchObject({ id: before.id, label, capabilities, status });
+              const mayHold = ({ status, capabilities }: WalletState) =>
+                status === 'active' && capabilities.includes(capability);
+              return holders.length <= 1 && holders.every(mayHold);
+            };
+            const asked = (['is_primary', 'is_default_payer', 'is_default_payout'] as const).filter(
+              (name) => change[name] !== undefined,
+            );
+            const changed = next.find((wallet) => wallet.id === id)!;
+            expect({
+              mayRecover: next.some(mayRecover),
+              primary: next.filter(({ is_primary }) => is_primary).map(({ status }) => status),
+              defaults: [
+                isHeldByOneThatMay('is_default_payer', 'payer'),
+                isHeldByOneThatMay('is_default_payout', 'payout'),
+              ],
+              asked: asked.map((name) => changed[name]),
+              wallets: next,
+            }).toEqual({
+              mayRecover: true,
+              primary: ['active'],
+              defaults: [true, true],
+              asked: asked.map((name) => change[name]),
+              wallets: wallets.map((before) =>
+                expect.objectContaining({
+                  id: before.id,
+                  label: (before.id === id ? change.label : undefined) ?? before.label,
+                  capabilities: (before.id === id ? change.capabilities : undefined) ?? before.capabilities,
+                  status: (before.id === id ? change.status : undefined) ?? before.status,
+                }),
+              ),
             });
             wallets = next;
           }

@@ -1,32 +1,46 @@
 import { listingSuspended } from '@market/contracts/catalog';
 import { endpointChanged } from '@market/contracts/gateway';
-import { paymentRefundDue, subscriptionEnded } from '@market/contracts/payments-ledger';
-import { centsNumber } from '@market/kernel';
+import { budgetReached, feesNearLimit, subscriptionEnded } from '@market/contracts/payments-ledger';
+import { usdNumber } from '@market/kernel';
 import { HandleEvent, type ReceivedEvent } from '@market/messaging';
 import type { Tx } from '@market/persistence';
 import { Controller } from '@nestjs/common';
 import { AccountEvents } from './account-events.js';
 import { toBothSides } from './both-sides.js';
 
-/** What accounts are told of that is no fact of a score. Sales, failures, subscriptions and reviews are told where they are counted. */
+/** What accounts are told of that is no fact of a score. Sales, failures, refunds, subscriptions and reviews are told where they are counted. */
 @Controller()
 export class ToldEventController {
   constructor(private readonly events: AccountEvents) {}
 
-  @HandleEvent(paymentRefundDue)
-  async onPaymentRefundDue(events: ReceivedEvent<typeof paymentRefundDue>[], tx: Tx): Promise<void> {
+  @HandleEvent(feesNearLimit)
+  async onFeesNearLimit(events: ReceivedEvent<typeof feesNearLimit>[], tx: Tx): Promise<void> {
+    await this.events.add(
+      tx,
+      events.map(({ payload: { sellerId, dueMicros, limitMicros, at } }) => ({
+        accountId: sellerId,
+        type: 'fees_near_limit',
+        at,
+        data: { due_usd: usdNumber(BigInt(dueMicros)), limit_usd: usdNumber(BigInt(limitMicros)) },
+      })),
+    );
+  }
+
+  @HandleEvent(budgetReached)
+  async onBudgetReached(events: ReceivedEvent<typeof budgetReached>[], tx: Tx): Promise<void> {
     await this.events.add(
       tx,
       events.map(({ payload }) => ({
-        accountId: payload.buyerId,
-        type: 'refund',
+        accountId: payload.accountId,
+        type: payload.isExhausted ? 'budget_exhausted' : 'budget_near_limit',
         at: payload.at,
         data: {
-          payment_id: payload.paymentId,
-          request_id: payload.gatewayRequestId,
-          listing_id: payload.listingId,
-          amount: { amount_cents: centsNumber(BigInt(payload.amountMicros)), currency: 'USD' },
-          reason: payload.reason,
+          budget: payload.budget,
+          budget_id: payload.budgetId,
+          period: payload.period,
+          spent_usd: usdNumber(BigInt(payload.spentMicros)),
+          limit_usd: usdNumber(BigInt(payload.limitMicros)),
+          resets_at: payload.resetsAt,
         },
       })),
     );

@@ -10,6 +10,7 @@ const FACTS = [
   'wallet_facts',
   'claim_facts',
   'work_facts',
+  'refund_facts',
   'reviews',
 ];
 
@@ -84,6 +85,15 @@ export class CreateReputation1763650300000 implements MigrationInterface {
         solve_ms int NOT NULL,
         solved_at timestamptz NOT NULL
       )`);
+    await runner.query(`
+      CREATE TABLE refund_facts (
+        refund_id uuid NOT NULL,
+        kind text NOT NULL CHECK (kind IN ('overdue', 'paid')),
+        seller_id uuid NOT NULL,
+        happened_at timestamptz NOT NULL,
+        PRIMARY KEY (refund_id, kind)
+      )`);
+    await runner.query(`CREATE INDEX refund_facts_overdue ON refund_facts (seller_id) WHERE kind = 'overdue'`);
     await runner.query('CREATE INDEX work_facts_latest ON work_facts (account_id, solved_at DESC, event_id)');
     await runner.query(`
       CREATE TABLE reviews (

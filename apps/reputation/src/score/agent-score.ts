@@ -23,6 +23,8 @@ export interface Evidence {
   /** How long the latest proofs of work took. */
   solveMs: number[];
   lastActiveAt: Date | null;
+  /** Refunds that it has owed for longer than it may. */
+  unpaidRefunds?: number;
 }
 
 export const NO_EVIDENCE: Evidence = { listings: [], buyers: [], solveMs: [], lastActiveAt: null };
@@ -36,13 +38,13 @@ const FULL_LONGEVITY_DAYS = 365;
 /** Computes the score of an agent and the values that are shown with it. */
 export function agentScoreOf(
   agentId: string,
-  { listings, buyers, solveMs, lastActiveAt }: Evidence,
+  { listings, buyers, solveMs, lastActiveAt, unpaidRefunds = 0 }: Evidence,
   now: Date,
 ): AgentScore {
   const transactions = sum(listings, ({ delivered, subscriptions }) => delivered + subscriptions);
   const events = transactions + sum(listings, ({ failed, reviews }) => failed + reviews);
   const isScored = events > 0;
-  const overall = scoreOf(buyers);
+  const overall = scoreOf(buyers, unpaidRefunds);
   const marketScore = onScale(overall.score);
   const idleDays = lastActiveAt === null ? Infinity : (now.getTime() - lastActiveAt.getTime()) / DAY_MS;
   const firstAt = Math.min(...listings.map((listing) => listing.firstAt.getTime()));
@@ -60,7 +62,7 @@ export function agentScoreOf(
       longevity: isScored ? onScale(Math.min(1, (lastAt - firstAt) / DAY_MS / FULL_LONGEVITY_DAYS)) : 0,
       reputation: onScale(overall.reputation),
     },
-    categories: categoriesOf(listings, buyers),
+    categories: categoriesOf(listings, buyers, unpaidRefunds),
     capability: capabilityOf(solveMs),
     meta: {
       total_events: events,
@@ -92,7 +94,7 @@ function provisionalOf(transactions: number, buyers: number): AgentScore['provis
   return { reason, transactions, required: REQUIRED_TRANSACTIONS };
 }
 
-function categoriesOf(listings: ListingTotals[], buyers: Buyer[]): AgentScore['categories'] {
+function categoriesOf(listings: ListingTotals[], buyers: Buyer[], unpaidRefunds: number): AgentScore['categories'] {
   const categories = new Map(listings.flatMap(({ category }) => (category ? [[category.id, category] as const] : [])));
   return [...categories.values()]
     .sort((a, b) => (a.id < b.id ? -1 : 1))
@@ -104,7 +106,7 @@ function categoriesOf(listings: ListingTotals[], buyers: Buyer[]): AgentScore['c
       return {
         category_id: id,
         category: { name, slug },
-        score: onScale(scoreOf(buyers, ({ categoryId }) => categoryId === id).score),
+        score: onScale(scoreOf(buyers, unpaidRefunds, ({ categoryId }) => categoryId === id).score),
         transaction_count: delivered + sum(inIt, (listing) => listing.subscriptions),
         avg_review_rating: reviews === 0 ? null : round(sum(inIt, (listing) => listing.ratingSum) / (3 * reviews), 2),
         success_rate: attempted === 0 ? null : round(delivered / attempted, 4),

@@ -10,6 +10,7 @@ const MAX_SOLVES = 100;
 const findAgent = sql(
   'evidence.agent',
   `SELECT now() AS now, last_active_at AS "lastActiveAt",
+     (SELECT count(*)::int FROM refund_facts o WHERE o.seller_id = $1 AND o.kind = 'overdue' AND NOT EXISTS (SELECT FROM refund_facts p WHERE p.refund_id = o.refund_id AND p.kind = 'paid')) AS "unpaidRefunds",
      ARRAY(SELECT member.account_id FROM accounts member WHERE member.party_id = account.party_id) AS party,
      ARRAY(SELECT solve_ms FROM work_facts WHERE work_facts.account_id = $1 ORDER BY solved_at DESC, event_id LIMIT ${MAX_SOLVES}) AS "solveMs"
    FROM accounts account
@@ -56,11 +57,12 @@ export class ScoreEvidence {
       lastActiveAt: Date | null;
       party: string[];
       solveMs: number[];
+      unpaidRefunds: number;
     }>(findAgent, [agentId]);
     if (!agent) return null;
-    const { now, lastActiveAt, solveMs } = agent;
+    const { now, lastActiveAt, solveMs, unpaidRefunds } = agent;
     const listings = await this.database.query<ListingTotals>(findListings, [agentId]);
     const buyers = listings.length === 0 ? [] : await this.database.query<Buyer>(findBuyers, [agentId, agent.party]);
-    return { evidence: { listings, buyers, solveMs, lastActiveAt }, now };
+    return { evidence: { listings, buyers, solveMs, lastActiveAt, unpaidRefunds }, now };
   }
 }

@@ -1,4 +1,4 @@
-import { batchSql, Database, type Tx } from '@market/persistence';
+import { batchSql, Database, recordOperatorAction, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { clustersFromFacts } from '../facts/account-clusters.js';
 
@@ -47,14 +47,15 @@ export class ScoreSums {
     });
   }
 
-  /** Rebuilds the sums from the facts. New facts wait for the commit; until then scores use the former sums. @returns the number of accounts. */
-  recompute(): Promise<number> {
+  /** Rebuilds the sums from the facts, on behalf of an operator. New facts wait for the commit; until then scores use the former sums. @returns the number of accounts. */
+  recompute(operator: string): Promise<number> {
     return this.database.transaction(async (tx) => {
       await tx.query(withoutTimeout);
       await tx.query(lockSums);
       for (const statement of rebuild) await tx.query(statement);
       const parties = await clustersFromFacts(tx);
       await tx.query(setParties, [[...parties.keys()], [...parties.values()]]);
+      await recordOperatorAction(tx, { operator, command: 'scores recompute', subject: 'all', reason: null });
       return (await tx.query(findAccounts)).length;
     });
   }

@@ -23,6 +23,9 @@
  * it had let down one and a half buyers, and each buyer adds its weight to one side or the other (Jøsang and Ismail, The
  * Beta Reputation System, 2002).
  *
+ * A refund that the seller has owed for longer than it may counts as one more buyer that it let down, until it is paid:
+ * volume = Σ weight / (Σ weight + 1.5 + unpaid refunds).
+ *
  * Earnings count twice because members of a ring that trade at random do not earn exactly what they spend; at once, half
  * of them would look like buyers of the difference. Weight is linear in money, so that the same money under more names
  * weighs no more: no seller has a higher score than `1000 × net / (net + $0.15)` of the net money that it was paid.
@@ -69,7 +72,11 @@ const CALLS_PER_BUYER = 20;
 const UNREVIEWED = 0.75;
 
 /** @param isCounted which purchases count; all unless given. */
-export function scoreOf(buyers: Buyer[], isCounted: (purchases: Purchases) => boolean = () => true): Score {
+export function scoreOf(
+  buyers: Buyer[],
+  unpaidRefunds = 0,
+  isCounted: (purchases: Purchases) => boolean = () => true,
+): Score {
   const contributions = [...buyers]
     .sort((a, b) => (a.party < b.party ? -1 : 1))
     .map((buyer) => contributionOf(buyer, buyer.purchases.filter(isCounted)));
@@ -87,7 +94,7 @@ export function scoreOf(buyers: Buyer[], isCounted: (purchases: Purchases) => bo
     sum(contributions, (each) => each.weight * each.review),
     weights,
   );
-  const volume = weights / (weights + PRIOR_BUYERS);
+  const volume = weights / (weights + PRIOR_BUYERS + unpaidRefunds);
   return { score: reliability * reputation * volume, reliability, accuracy, reputation, volume, buyers: weights };
 }
 

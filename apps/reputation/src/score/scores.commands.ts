@@ -17,8 +17,8 @@ export const scoreCommands: readonly CommandDefinition[] = [
   {
     name: 'scores recompute',
     help: 'adds up again from the facts what scores are computed from',
-    async run(container) {
-      return `${await container.get(ScoreSums).recompute()} accounts were computed from the facts`;
+    async run(container, { operator }) {
+      return `${await container.get(ScoreSums).recompute(operator)} accounts were computed from the facts`;
     },
   },
 ];

@@ -1,0 +1,15 @@
+import type { InputOf, OutputOf } from '@market/contracts';
+import type { suggestSlugs } from '@market/contracts/catalog';
+import { Injectable } from '@nestjs/common';
+import { ListingSearch } from '../search/listing-search.js';
+import { isSlug } from './slug.js';
+
+/** One statement, on the connections of searches. */
+@Injectable()
+export class SuggestSlugs {
+  constructor(private readonly search: ListingSearch) {}
+
+  async execute({ slug }: InputOf<typeof suggestSlugs>): Promise<OutputOf<typeof suggestSlugs>> {
+    return { slugs: isSlug(slug) ? await this.search.slugsLike(slug) : [] };
+  }
+}

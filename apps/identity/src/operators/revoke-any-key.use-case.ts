@@ -1,0 +1,35 @@
+import { apiKeyRevoked } from '@market/contracts/identity';
+import { MessageBus } from '@market/messaging';
+import { Database, recordOperatorAction, sql } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+
+const revoke = sql(
+  'operators.revoke-key',
+  `WITH locked AS MATERIALIZED (SELECT id, revoked_at FROM api_keys WHERE id = $1 FOR UPDATE)
+   UPDATE api_keys k SET revoked_at = coalesce(k.revoked_at, clock_timestamp()) FROM locked WHERE k.id = locked.id
+   RETURNING encode(k.key_hash, 'hex') AS "keyHash", locked.revoked_at IS NULL AS changed`,
+);
+
+/** Ends anyone's API key, on behalf of an operator. */
+@Injectable()
+export class RevokeAnyKey {
+  constructor(
+    private readonly database: Database,
+    private readonly bus: MessageBus,
+  ) {}
+
+  /** @returns whether it worked until now; null if there is no such key. */
+  execute(
+    keyId: string,
+    { operator, reason }: { operator: string; reason: string | null },
+  ): Promise<{ changed: boolean } | null> {
+    return this.database.transaction(async (tx) => {
+      const [key] = await tx.query<{ keyHash: string; changed: boolean }>(revoke, [keyId]);
+      if (!key) return null;
+      const { keyHash, changed } = key;
+      if (changed) await recordOperatorAction(tx, { operator, command: 'key revoke', subject: keyId, reason });
+      tx.afterCommit(() => this.bus.signal(apiKeyRevoked, { keyHash }));
+      return { changed };
+    });
+  }
+}

@@ -1,0 +1,57 @@
+import type { OutputOf } from '@market/contracts';
+import { agentSuspensionChanged, suspendAgent } from '@market/contracts/identity';
+import { newRequestContext } from '@market/messaging';
+import { Database, Outbox, recordOperatorAction, sql } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+
+const lock = sql(
+  'operators.lock-agent',
+  `SELECT id, display_name, suspended_at IS NOT NULL AS is_suspended FROM accounts WHERE id = $1 AND account_type = 'agent' FOR UPDATE`,
+);
+const change = sql(
+  'operators.change-suspension',
+  `UPDATE accounts SET suspended_at = CASE WHEN $2 THEN now() END, suspension_version = suspension_version + 1 WHERE id = $1
+   RETURNING suspension_version AS version`,
+);
+
+type Suspension = OutputOf<typeof suspendAgent>;
+
+/**
+ * Suspends an agent or releases it, on behalf of an operator. Its keys and its wallets open nothing from the next second on, and the
+ * catalog, which is told by an event, takes its listings off the market or brings them back.
+ */
+@Injectable()
+export class SuspendAgent {
+  constructor(
+    private readonly database: Database,
+    private readonly outbox: Outbox,
+  ) {}
+
+  /** @returns null if there is no such agent. What changes nothing is not recorded. */
+  execute(
+    agentId: string,
+    suspended: boolean,
+    { operator, reason }: { operator: string; reason: string | null },
+  ): Promise<Suspension | null> {
+    return this.database.transaction(async (tx) => {
+      const [agent] = await tx.query<Omit<Suspension, 'changed'>>(lock, [agentId]);
+      if (!agent) return null;
+      if (agent.is_suspended === suspended) return { ...agent, changed: false };
+      const [row] = await tx.query<{ version: number }>(change, [agentId, suspended]);
+      await recordOperatorAction(tx, {
+        operator,
+        command: suspended ? 'agent suspend' : 'agent release',
+        subject: agentId,
+        reason,
+      });
+      const changedAt = new Date().toISOString();
+      this.outbox.add(
+        tx,
+        agentSuspensionChanged,
+        { agentId, version: row!.version, isSuspended: suspended, changedAt },
+        newRequestContext(),
+      );
+      return { ...agent, is_suspended: suspended, changed: true };
+    });
+  }
+}
