@@ -1,5 +1,8 @@
 import { LimitsModule } from '@market/limits';
 import { Module } from '@nestjs/common';
+import { AdminActionsHttpController } from './admin/admin-actions.http-controller.js';
+import { AdminReportsHttpController } from './admin/admin-reports.http-controller.js';
+import { AgentsHttpController } from './agents/agents.http-controller.js';
 import { LedgerHttpController } from './books/ledger.http-controller.js';
 import { ReceiptsHttpController } from './books/receipts.http-controller.js';
 import { SigningKeysHttpController } from './books/signing-keys.http-controller.js';
@@ -8,6 +11,8 @@ import { EndpointsHttpController } from './endpoints/endpoints.http-controller.j
 import { EventStreams } from './events/event-streams.js';
 import { EventsHttpController } from './events/events.http-controller.js';
 import { FeesHttpController } from './fees/fees.http-controller.js';
+import { StatementsHttpController } from './books/statements.http-controller.js';
+import { RefundsHttpController } from './refunds/refunds.http-controller.js';
 import { ExecuteCallHttpController } from './gateway/execute-call.http-controller.js';
 import { ExecuteKeylessCallHttpController } from './gateway/execute-keyless-call.http-controller.js';
 import { GatewayRequestsHttpController } from './gateway/gateway-requests.http-controller.js';
@@ -67,12 +72,15 @@ import { DiscoveryHttpController } from './x402/discovery.http-controller.js';
     LedgerHttpController,
     ReceiptsHttpController,
     FeesHttpController,
+    RefundsHttpController,
+    StatementsHttpController,
     SubscribeHttpController,
     SubscriptionsHttpController,
     PaymentsHttpController,
     PaymentRoutesHttpController,
     SigningKeysHttpController,
     ReviewsHttpController,
+    AgentsHttpController,
     ScoresHttpController,
     SandboxPaymentsHttpController,
     RelayWebhooksHttpController,
@@ -81,6 +89,8 @@ import { DiscoveryHttpController } from './x402/discovery.http-controller.js';
     DocumentsHttpController,
     WellKnownHttpController,
     McpHttpController,
+    AdminReportsHttpController,
+    AdminActionsHttpController,
   ],
   providers: [Authenticator, EventStreams, RateLimiter, SessionCookie, DisplayNames, OpenApi],
 })

@@ -1,7 +1,7 @@
 import { hopOf } from '@market/contracts/gateway';
+import { MessageBus } from '@market/messaging';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { SwaggerModule } from '@nestjs/swagger';
 import type { ApiGatewayConfig } from './config.js';
 import { ConsoleFiles } from './console/console-files.js';
 import { serveConsole } from './console/serve-console.js';
@@ -11,6 +11,7 @@ import { installAuthenticationHooks } from './http/authentication-hooks.js';
 import type { EdgeAdapter } from './http/edge-adapter.js';
 import { guidanceLinks } from './http/error-body.js';
 import { ErrorFilter } from './http/error-filter.js';
+import { suggestListings } from './http/listing-suggestions.js';
 import { RateLimiter } from './http/rate-limiter.js';
 import { logRequests } from './http/request-log.js';
 import { SessionCookie } from './http/session-cookie.js';
@@ -37,6 +38,7 @@ export async function configureEdge(
     callBudgetMs,
     hop: hopOf(publicUrl),
   });
+  suggestListings(adapter.getInstance(), app.get(MessageBus));
   const console = new ConsoleFiles();
   serveConsole(adapter.getInstance(), console);
   const errors = new ErrorFilter(links, routes, console);
@@ -47,7 +49,5 @@ export async function configureEdge(
   limitConnections(server, connectionsPerAddress, trustedProxies);
   answerSocketErrors(server, links);
 
-  const openApi = app.get(OpenApi);
-  openApi.build(app, { publicUrl, sandbox });
-  SwaggerModule.setup('docs', app, openApi.document, { raw: false, customSiteTitle: 'Agent Marketplace' });
+  app.get(OpenApi).build(app, { publicUrl, sandbox });
 }

@@ -23,7 +23,7 @@ export const entryExample: OutputOf<typeof listLedger>['items'][number] = {
   id: KEY_ID,
   transaction_id: RECEIPT_ID,
   type: 'seller_credit',
-  account: `agent:${SELLER_ID}:earnings`,
+  account: `agent:${SELLER_ID}:earnings:sandbox:eip155:84532`,
   direction: 'credit',
   amount_cents: 1.9,
   currency: 'USD',
@@ -31,6 +31,8 @@ export const entryExample: OutputOf<typeof listLedger>['items'][number] = {
   listing: LISTING_REF,
   reference: { payment_id: PAYMENT_ID, gateway_request_id: GATEWAY_REQUEST_ID, receipt_id: RECEIPT_ID },
   transaction_hash: TRANSACTION_HASH,
+  network: 'eip155:84532',
+  wallet: '0x52908400098527886E0F7030069857D2E4169EE7',
   created_at: LATER,
 };
 
@@ -54,6 +56,7 @@ export const receiptRecordExample: OutputOf<typeof getReceipt> = {
   relay_request_id: RELAY_REQUEST_ID,
   payer_id: BUYER_ID,
   seller_id: SELLER_ID,
+  refunds: [],
 };
 
 export const receiptDetailExample = {
@@ -61,6 +64,7 @@ export const receiptDetailExample = {
   relay_request_id: RELAY_REQUEST_ID,
   payer: { id: BUYER_ID, display_name: 'Field Planner', avatar_url: null },
   seller: { id: SELLER_ID, display_name: 'Nimbus', avatar_url: null },
+  refunds: [],
 };
 
 const DIGEST = '7d1a54127b222502f5b79b5fb0803061152a44f92b37e23c6527baf665d4da9a';

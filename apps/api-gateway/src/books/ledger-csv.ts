@@ -20,6 +20,8 @@ const COLUMNS: Record<string, (entry: Entry) => Cell> = {
   gateway_request_id: ({ reference }) => reference.gateway_request_id,
   receipt_id: ({ reference }) => reference.receipt_id,
   transaction_hash: ({ transaction_hash }) => transaction_hash,
+  network: ({ network }) => network,
+  wallet: ({ wallet }) => wallet,
   created_at: ({ created_at }) => created_at,
 };
 

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, extname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { sendCacheableText } from '../http/public-cache.js';
+import { sendCacheableText, takesGzip } from '../http/public-cache.js';
 
 const TYPES: Record<string, string> = {
   '.js': 'text/javascript; charset=utf-8',
@@ -28,7 +28,7 @@ const PAGE_TYPE = 'text/html; charset=utf-8';
 const YEAR_SECONDS = 31_536_000;
 
 /** Paths that belong to programs: what is unknown below them is an error in JSON, whatever a client accepts. */
-const FOR_PROGRAMS = /^\/(api|assets|docs|mcp|\.well-known)(\/|$)/;
+const FOR_PROGRAMS = /^\/(api|assets|mcp|\.well-known)(\/|$)/;
 
 interface Asset {
   type: string;
@@ -69,12 +69,11 @@ export class ConsoleFiles {
   assetFor(name: string, request: FastifyRequest, reply: FastifyReply): Buffer | undefined {
     const asset = this.assets.get(name);
     if (!asset) return undefined;
-    const takesGzip = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '');
     reply
       .header('cache-control', `public, max-age=${YEAR_SECONDS}, immutable`)
       .header('vary', 'Accept-Encoding')
       .type(asset.type);
-    if (!takesGzip) return asset.bytes;
+    if (!takesGzip(request)) return asset.bytes;
     reply.header('content-encoding', 'gzip');
     return asset.gzipped;
   }

@@ -3,7 +3,18 @@ import type { RouteRules } from '../http/route-rules.js';
 import type { ConsoleFiles } from './console-files.js';
 
 /** The routes that the console itself knows (apps/console/src/app.tsx): one page, which shows what its address says. */
-const PAGES = ['/', '/catalog', '/listings/:slug', '/sign-in', '/mine', '/mine/*'];
+const PAGES = [
+  '/',
+  '/catalog',
+  '/listings/:slug',
+  '/agents/:id',
+  '/docs',
+  '/sign-in',
+  '/mine',
+  '/mine/*',
+  '/operator',
+  '/operator/*',
+];
 
 const RULES: RouteRules = { access: 'public', accounts: ['agent', 'human'], rate: 'none' };
 

@@ -1,4 +1,4 @@
-import { jest } from '@jest/globals';
+import { mock } from 'node:test';
 import { getAgents } from '@market/contracts/identity';
 import { newId } from '@market/kernel';
 import { newRequestContext } from '@market/messaging';
@@ -17,11 +17,11 @@ const busThatKnows = (known: (id: string) => boolean = () => true) =>
   }));
 
 describe('Parties', () => {
-  afterEach(() => jest.restoreAllMocks());
+  afterEach(() => mock.restoreAll());
 
   it('names each account and asks for it once a minute', async () => {
     let nowMs = 1_000;
-    jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    mock.method(performance, 'now', () => nowMs);
     const bus = busThatKnows();
     const displayNames = new DisplayNames(bus);
     const [a, b] = [newId(), newId()];

@@ -20,6 +20,7 @@ import { Operation } from '../openapi/operation.decorator.js';
 import { endpointExample, rotatedExample, testExample } from './endpoints.examples.js';
 
 const updateEndpointBody = updateEndpoint.input.omit({ listing_id: true });
+const testEndpointBody = testEndpoint.input.omit({ listing_id: true });
 const rotateSecretBody = rotateEndpointSecret.input.omit({ listing_id: true });
 
 const { seller_response_json: _asText, ...testProperties } = jsonSchemaOf(testEndpoint.output).properties as Record<
@@ -78,16 +79,18 @@ export class EndpointsHttpController {
     description:
       'At most ten a minute for a listing. Its outcome is in the answer, also when the endpoint fails. A passing test makes an unverified or failing endpoint active.',
     asks: [testEndpoint],
+    body: { schema: testEndpointBody, examples: { own_body: { body: { lat: 59.9, lon: 10.7 } } }, optional: true },
     answer: { schema: testSchema, example: success(testExample) },
   })
   async testEndpoint(
     @Param('listingId') listingId: string,
+    @Body(bodyOrNoneOf(testEndpointBody)) body: z.output<typeof testEndpointBody>,
     @CurrentContext() context: RequestContext,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const { seller_response_json: sellerResponse, ...outcome } = await this.bus.request(
       testEndpoint,
-      { listing_id: ownListing(listingId) },
+      { listing_id: ownListing(listingId), ...body },
       context,
     );
     reply.type(JSON_TYPE);

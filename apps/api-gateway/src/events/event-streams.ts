@@ -1,3 +1,4 @@
+import type { OutputOf } from '@market/contracts';
 import { eventsAdded, listEvents, type AccountEvent } from '@market/contracts/reputation';
 import { Limits, type Permit } from '@market/limits';
 import { HandleSignal, MessageBus, newRequestContext, Refusal } from '@market/messaging';
@@ -8,7 +9,6 @@ import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { apiGatewayConfig, type ApiGatewayConfig } from '../config.js';
 import { Authenticator } from '../http/authenticator.js';
-import { bearerCredential } from '../http/bearer-key.js';
 import { tooManyStreams } from '../http/edge-refusals.js';
 
 /** Of one account at a time, over all processes. */
@@ -43,7 +43,7 @@ export class EventStreams implements OnModuleDestroy {
     for (const accountId of accountIds) this.added.emit(accountId);
   }
 
-  /** Answers with a stream of the events behind `after`, until the client goes, its key is revoked or the process stops. @throws Refusal `too_many_streams`. */
+  /** Answers with a stream of the events behind `after`, until the client goes, its key or session ends or the process stops. @throws Refusal `too_many_streams`. */
   async send(request: FastifyRequest, reply: FastifyReply, after: string): Promise<void> {
     const { accountId } = request.context.principal!;
     const permit = await this.limits.acquire('edge.event-streams', accountId, MAX_STREAMS);
@@ -79,7 +79,7 @@ export class EventStreams implements OnModuleDestroy {
         isTold = false;
         const page = await this.read(request, after);
         for (const event of page.items) yield frameOf(event);
-        after = page.items.at(-1)?.id ?? after;
+        after = page.items.at(-1)?.id ?? page.latest ?? after;
         if (page.hasMore || isTold) continue;
         const waiting = new AbortController();
         stopWaiting = () => waiting.abort();
@@ -96,7 +96,7 @@ export class EventStreams implements OnModuleDestroy {
   }
 
   /** What cannot be read now is read when its service is back: the connection stays. */
-  private async read(request: FastifyRequest, after: string): Promise<{ items: AccountEvent[]; hasMore: boolean }> {
+  private async read(request: FastifyRequest, after: string): Promise<OutputOf<typeof listEvents>> {
     try {
       return await this.bus.request(listEvents, { after, limit: PAGE }, this.contextOf(request));
     } catch (error) {
@@ -106,7 +106,7 @@ export class EventStreams implements OnModuleDestroy {
   }
 
   private async isStillGood(request: FastifyRequest): Promise<boolean> {
-    const credential = bearerCredential(request.raw)!;
+    const credential = request.credential!;
     if (this.authenticator.known(credential)) return true;
     try {
       await this.authenticator.ask(credential, this.contextOf(request));

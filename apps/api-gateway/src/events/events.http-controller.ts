@@ -1,4 +1,4 @@
-import { accountEvent, eventId, listEvents } from '@market/contracts/reputation';
+import { accountEvent, eventCursor, eventId, listEvents } from '@market/contracts/reputation';
 import { MessageBus } from '@market/messaging';
 import { Controller, Get, Query, Req, Res } from '@nestjs/common';
 import { ApiHeader, ApiTags } from '@nestjs/swagger';
@@ -16,11 +16,12 @@ const isEventId = (text: string): boolean => eventId.safeParse(text).success;
 const ID_PROBLEM = 'must be the id of an event';
 
 const cursorParam: Param<string> = {
-  read: (text) => (isEventId(text) ? text : undefined),
-  problem: ID_PROBLEM,
+  read: (text) => (eventCursor.safeParse(text).success ? text : undefined),
+  problem: `${ID_PROBLEM}, or now`,
   fallback: '0',
-  schema: { ...jsonSchemaOf(eventId), default: '0' },
-  description: 'The id of the last event that you have; those behind it are told.',
+  schema: { ...jsonSchemaOf(eventCursor), default: '0' },
+  description:
+    'The id of the last event that you have; those behind it are told. now tells only what happens from now on.',
 };
 const eventsQuery = { cursor: cursorParam, limit: integerParam(1, 100, 20) };
 
@@ -33,7 +34,7 @@ export class EventsHttpController {
   ) {}
 
   @Get()
-  @RequireScope('read')
+  @RequireScope('read', { owners: true })
   @ApiHeader({
     name: 'Last-Event-ID',
     required: false,

@@ -11,6 +11,7 @@ export const balanceExample: BalanceView = {
   earned: usd(1_330_000),
   received: [{ network: 'eip155:84532', wallet: '0x52908400098527886E0F7030069857D2E4169EE7', amount: usd(1_200_000) }],
   payable: usd(190_000),
+  payouts: [],
   fees: { due: usd(60_000), paid: usd(0), limit: usd(10_000_000), status: 'good', pay_by: null },
   refunds: { due_to_account: usd(0), due_by_account: usd(0) },
 };

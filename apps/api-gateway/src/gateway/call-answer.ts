@@ -27,6 +27,11 @@ const MESSAGES: Record<NonNullable<PaymentRequiredOutcome['reason']> | 'asked' |
   cancelled: 'This payment was cancelled; here is a new offer',
 };
 
+/** The reason for a signature that was used on its chain for a payment that the books do not have. */
+const USED_ELSEWHERE = 'authorization_used_elsewhere';
+const USED_ELSEWHERE_MESSAGE =
+  'This signature was used on its chain before, and the books do not say for what; nothing was charged now. If it paid for this call and you got no answer, ask the operator before you sign again';
+
 const KEYLESS_REJECTED =
   'The signed payment was not accepted and nothing was charged: sign one of data.payment.x402.accepts of this answer; nothing else pays a call without a key';
 
@@ -39,6 +44,8 @@ const PAY_ANEW: RecoveryHint = {
 };
 /** Another signature is needed, for the same offer. */
 const SIGN_AGAIN: RecoveryHint = { ...PAY_AND_RETRY, drop: ['PAYMENT-SIGNATURE'] };
+const ASK_OPERATOR: RecoveryHint = { nextAction: 'contact_operator', drop: ['PAYMENT-SIGNATURE'] };
+const hintOfRejection = (reason: string): RecoveryHint => (reason === USED_ELSEWHERE ? ASK_OPERATOR : SIGN_AGAIN);
 const SAME_OFFER: PaymentRequiredOutcome['reason'][] = ['unpaid', 'underpaid'];
 const PAY_ON_SAME_ID: RecoveryHint = { ...PAY_AND_RETRY, keep: ['Idempotency-Key', 'X-Market-Relay-Request-Id'] };
 
@@ -49,7 +56,7 @@ export function paymentRequiredBody(
   links: GuidanceLinks,
 ): ErrorBody & { data: { payment: PublicOffer } } {
   const hint = rejection
-    ? SIGN_AGAIN
+    ? hintOfRejection(rejection.reason)
     : reason === undefined
       ? PAY_AND_RETRY
       : SAME_OFFER.includes(reason)
@@ -67,9 +74,11 @@ export function paymentRequiredBody(
     error: {
       code: HTTP_BY_KIND['payment-required'].code,
       message:
-        MESSAGES[
-          rejection ? 'rejected' : (reason ?? (payment.requirements.depositAddress === null ? 'unsigned' : 'asked'))
-        ],
+        rejection?.reason === USED_ELSEWHERE
+          ? USED_ELSEWHERE_MESSAGE
+          : MESSAGES[
+              rejection ? 'rejected' : (reason ?? (payment.requirements.depositAddress === null ? 'unsigned' : 'asked'))
+            ],
       ...(details ? { details } : {}),
       recovery: recoveryOf(hint, links),
     },
@@ -91,9 +100,15 @@ export function keylessRequiredBody(
     success: false,
     error: {
       code: HTTP_BY_KIND['payment-required'].code,
-      message: rejection ? KEYLESS_REJECTED : reason === undefined ? MESSAGES.unsigned : MESSAGES[reason],
+      message: rejection
+        ? rejection.reason === USED_ELSEWHERE
+          ? USED_ELSEWHERE_MESSAGE
+          : KEYLESS_REJECTED
+        : reason === undefined
+          ? MESSAGES.unsigned
+          : MESSAGES[reason],
       ...(why === undefined ? {} : { details: { reason: why } }),
-      recovery: recoveryOf(why === undefined ? PAY_AND_RETRY : SIGN_AGAIN, links),
+      recovery: recoveryOf(why === undefined ? PAY_AND_RETRY : hintOfRejection(why), links),
     },
     data: { payment: { ...first!, x402 } },
   };

@@ -1,5 +1,6 @@
 import type { OutputOf } from '@market/contracts';
 import {
+  gatewayRequestDetail,
   gatewayRequestStatus,
   gatewayRequestView,
   getGatewayRequest,
@@ -19,7 +20,7 @@ import { uuidOr } from '../http/values.js';
 import { envelopeSchema, jsonSchemaOf, objectSchema, pageSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { DisplayNames, withoutPicture, type PartyWithPicture } from '../display-names/display-names.js';
-import { gatewayRequestExample } from './gateway.examples.js';
+import { gatewayRequestDetailExample, gatewayRequestExample } from './gateway.examples.js';
 
 const historyQuery = {
   role: choiceParam(['buyer', 'seller', 'all'], 'all'),
@@ -30,6 +31,7 @@ const historyQuery = {
   ...cursorParams(100),
 };
 
+const ATTEMPTS = jsonSchemaOf(gatewayRequestDetail.shape.attempts);
 const PARTY = objectSchema({ id: { type: 'string', format: 'uuid' }, display_name: { type: 'string' } });
 const {
   buyer_id: _buyer,
@@ -37,6 +39,7 @@ const {
   ...recordProperties
 } = jsonSchemaOf(gatewayRequestView).properties as Record<string, object>;
 const recordSchema = objectSchema({ ...recordProperties, buyer: PARTY, seller: PARTY });
+const detailSchema = objectSchema({ ...recordProperties, attempts: ATTEMPTS, buyer: PARTY, seller: PARTY });
 
 @ApiTags('Gateway')
 @Controller('gateway-requests')
@@ -89,9 +92,9 @@ export class GatewayRequestsHttpController {
   @RequireScope('read', { owners: true })
   @Operation({
     summary: 'One gateway call',
-    description: 'To its buyer and its seller alike.',
+    description: 'To its buyer and its seller alike, with every attempt at its delivery.',
     asks: [getGatewayRequest],
-    answer: { schema: envelopeSchema(recordSchema), example: success(gatewayRequestExample) },
+    answer: { schema: envelopeSchema(detailSchema), example: success(gatewayRequestDetailExample) },
   })
   async getGatewayRequest(@Param('requestId') requestId: string, @CurrentContext() context: RequestContext) {
     const id = uuidOr(requestId, () => refuse(getGatewayRequest, 'gateway_request_not_found', {}));
@@ -100,8 +103,8 @@ export class GatewayRequestsHttpController {
   }
 }
 
-function withParties(
-  { buyer_id, seller_id, ...record }: OutputOf<typeof getGatewayRequest>,
+function withParties<Record extends OutputOf<typeof listGatewayRequests>['items'][number]>(
+  { buyer_id, seller_id, ...record }: Record,
   partyOf: (id: string) => PartyWithPicture,
 ) {
   return { ...record, buyer: withoutPicture(partyOf(buyer_id)), seller: withoutPicture(partyOf(seller_id)) };

@@ -1,5 +1,5 @@
 import type { OutputOf } from '@market/contracts';
-import type { getGatewayRequest } from '@market/contracts/gateway';
+import type { listGatewayRequests } from '@market/contracts/gateway';
 import type { KeylessOffer, PaymentOffer } from '@market/contracts/payments-ledger';
 import { listingExample } from '../listings/listings.examples.js';
 import { bazaarOf, callUrl, serviceNameOf } from '../x402/bazaar-resource.js';
@@ -93,7 +93,7 @@ export const gatewayResultExample = {
 };
 
 /** As the gateway service gives it: parties by id. */
-export const gatewayRecordExample: OutputOf<typeof getGatewayRequest> = {
+export const gatewayRecordExample: OutputOf<typeof listGatewayRequests>['items'][number] = {
   id: GATEWAY_REQUEST_ID,
   request_id: GATEWAY_REQUEST_ID,
   listing: LISTING_REF,
@@ -110,6 +110,7 @@ export const gatewayRecordExample: OutputOf<typeof getGatewayRequest> = {
     relay_request_id: RELAY_REQUEST_ID,
     transaction_hash: TRANSACTION_HASH,
   },
+  refund: null,
   seller_status_code: 200,
   latency_ms: 84,
   error_code: null,
@@ -125,4 +126,9 @@ export const gatewayRequestExample = {
   ...record,
   buyer: { id: BUYER_ID, display_name: 'Field Planner' },
   seller: { id: SELLER_ID, display_name: 'Nimbus' },
+};
+
+export const gatewayRequestDetailExample = {
+  ...gatewayRequestExample,
+  attempts: [{ started_at: LATER, seller_status_code: 200, latency_ms: 212, outcome: 'delivered' }],
 };

@@ -64,7 +64,7 @@ const resource = z.object({
 const extensions = z.record(z.string(), z.record(z.string(), z.unknown()));
 
 /** As the header PAYMENT-REQUIRED carries it in base64. */
-const paymentRequired = z.object({
+export const paymentRequired = z.object({
   x402Version: z.literal(2),
   error: z.string(),
   resource,

@@ -66,6 +66,12 @@ export const AnyCredential = (accounts: readonly AccountType[], rules: MoreRules
     ApiRefusals({ unauthorized: edgeRefusals.unauthorized, ...refusalsOf(accounts) }),
   );
 
+/** The session of a human who operates the marketplace. */
+export const OperatorsOnly = (): MethodDecorator => {
+  const { operator_required } = edgeRefusals;
+  return applyDecorators(AnyCredential(['human'], { operators: true }), ApiRefusals({ operator_required }));
+};
+
 /** An agent's key with this scope; where the rules say so, its owner's session, too. */
 export const RequireScope = (scope: Scope, rules: MoreRules = {}): MethodDecorator => {
   const { unauthorized, wrong_account_type, scope_missing } = edgeRefusals;

@@ -12,6 +12,7 @@ import {
   callLoops,
   crossSiteWrite,
   edgeRefusals,
+  operatorRequired,
   requestInvalid,
   requestMalformed,
   scopeMissing,
@@ -23,7 +24,7 @@ import { hopsOf, isLoop } from './hops.js';
 import type { RateLimiter } from './rate-limiter.js';
 import { RouteTable } from './route-table.js';
 import type { SessionCookie } from './session-cookie.js';
-import { traceparentFor } from './trace-context.js';
+import { traceRequest } from './trace-context.js';
 
 export interface AuthenticationSettings {
   authenticator: Authenticator;
@@ -36,9 +37,6 @@ export interface AuthenticationSettings {
   hop: string;
 }
 
-/** A plugin registers the documentation's pages and assets, without access rules. */
-const DOCS = /^\/docs(\/|$)/;
-
 /**
  * Adds an `onRequest` hook to every route that authenticates the caller and counts it against its rate limit before the body is
  * read. A route that declares no access rule stops the process at start.
@@ -47,10 +45,10 @@ const DOCS = /^\/docs(\/|$)/;
 export function installAuthenticationHooks(instance: FastifyInstance, settings: AuthenticationSettings): RouteTable {
   const routes = new RouteTable();
   instance.decorateRequest('context');
+  instance.decorateRequest('credential');
   instance.decorateRequest('rules');
   instance.addHook('onRequest', (request, reply, done) => setCommonHeaders(request, reply, routes, done));
   instance.addHook('onRoute', (route) => {
-    if (DOCS.test(route.url)) return routes.add(route);
     const rules = route.config?.rules;
     if (!rules)
       throw new Error(
@@ -121,7 +119,7 @@ function authenticationHook(
     const readsCookie = access !== 'optional-key';
     const hops = carriesHops ? hopsOf(request) : undefined;
     if (hops && isLoop(hops, hop)) return done(callLoops());
-    const traceparent = traceparentFor(request.headers.traceparent, request.id);
+    const traceparent = traceRequest(request);
     reply.header('traceparent', traceparent);
     const contextFor = (principal?: Principal): RequestContext =>
       newRequestContext({ requestId: request.id, traceparent, hops, principal, budgetMs });
@@ -159,12 +157,14 @@ function authenticationHook(
       if (agentId !== undefined && agentId !== principal.accountId) return done(agentIdOfAnother());
       if (!accounts.includes(principal.accountType))
         return done(wrongAccountType(accounts, owners ? agentIdMissing : edgeRefusals.wrong_account_type));
+      if (rules.operators && !principal.isOperator) return done(operatorRequired());
       if (access === 'any-credential') return open(principal);
       // A key without the scope `read` gets the anonymous answer.
       if (access === 'optional-key') return open(principal.scopes.includes('read') ? principal : undefined);
       return principal.scopes.includes(access) ? open(principal) : done(scopeMissing(access));
     };
     const presented = credential;
+    request.credential = presented;
     const known = authenticator.known(presented);
     if (known) return admit(known);
     const onRejected = (error: Error): void => {

@@ -1,4 +1,4 @@
-import { jest } from '@jest/globals';
+import { mock } from 'node:test';
 import { authenticate } from '@market/contracts/identity';
 import { newId } from '@market/kernel';
 import { newRequestContext } from '@market/messaging';
@@ -21,9 +21,9 @@ describe('Authenticator', () => {
   let nowMs = 0;
   beforeEach(() => {
     nowMs = 1_000;
-    jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    mock.method(performance, 'now', () => nowMs);
   });
-  afterEach(() => jest.restoreAllMocks());
+  afterEach(() => mock.restoreAll());
 
   it('asks once for a key that many requests carry at once', async () => {
     const known = principal();

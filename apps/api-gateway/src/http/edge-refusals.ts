@@ -54,6 +54,12 @@ export const edgeRefusals = {
     z.object({ account_types: z.array(accountType) }),
     { nextAction: 'authenticate' },
   ),
+  operator_required: declareRefusal(
+    'forbidden',
+    'Only the operators of this marketplace use this operation, with a session of their own',
+    z.object({}),
+    { nextAction: 'contact_operator' },
+  ),
   agent_id_of_another: declareRefusal(
     'forbidden',
     'agent_id names another agent than the one whose API key is sent; a key works for its own agent alone',
@@ -129,6 +135,7 @@ export const unauthorized = (): Refusal => refusal('unauthorized', edgeRefusals.
 export const wrongAccountType = (accounts: readonly AccountType[], declaration: WrongAccountType): Refusal =>
   refusal('wrong_account_type', declaration, { account_types: [...accounts] });
 export const agentIdOfAnother = (): Refusal => refusal('agent_id_of_another', edgeRefusals.agent_id_of_another, {});
+export const operatorRequired = (): Refusal => refusal('operator_required', edgeRefusals.operator_required, {});
 export const crossSiteWrite = (): Refusal => refusal('cross_site_write', edgeRefusals.cross_site_write, {});
 export const scopeMissing = (required: Scope): Refusal =>
   refusal('scope_missing', edgeRefusals.scope_missing, { required_scope: required });

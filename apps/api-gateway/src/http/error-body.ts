@@ -17,6 +17,8 @@ export interface Recovery {
   drop?: readonly string[];
   retry_same_route?: boolean;
   use_new_idempotency_key?: boolean;
+  /** Operations or slugs that are spelt like what was asked for. */
+  did_you_mean?: readonly string[];
   links?: GuidanceLinks & { register?: string };
 }
 

@@ -8,7 +8,7 @@ import {
 } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ConsoleFiles } from '../console/console-files.js';
-import { toHttpError, type GuidanceLinks } from './error-body.js';
+import { toHttpError, type GuidanceLinks, type Recovery } from './error-body.js';
 import { pathOf } from './edge-request.js';
 import type { RouteTable } from './route-table.js';
 
@@ -39,10 +39,24 @@ export class ErrorFilter implements ExceptionFilter {
       );
     if (status === 404 && request.rules === undefined && ConsoleFiles.isForPerson(request, pathOf(request)))
       return this.console.sendNotFound(reply);
+    if (body.error.recovery) this.suggest(status, body.error.recovery, request);
     const retryAfter = body.error.details?.retry_after_seconds;
     if (typeof retryAfter === 'number') reply.header('retry-after', retryAfter);
     if (status === 401) reply.header('www-authenticate', 'Bearer realm="agent-marketplace"');
     reply.header('cache-control', 'no-store').status(status).send(body);
+  }
+
+  /** What was probably meant by a path or a method that does not exist. */
+  private suggest(status: number, recovery: Recovery, request: FastifyRequest): void {
+    if (request.rules !== undefined) return;
+    const path = pathOf(request);
+    const operations =
+      status === 405
+        ? this.routes.operationsAt(path)
+        : status === 404
+          ? this.routes.operationsLike(path, request.method)
+          : [];
+    if (operations.length > 0) recovery.did_you_mean = operations;
   }
 
   /** A path that exists, asked with a method that does not, is not an unknown path. */

@@ -2,6 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { traceIdOf } from '@market/messaging';
 import { Histogram } from 'prom-client';
+import { endTrace } from './trace-context.js';
 
 const requestSeconds = new Histogram({
   name: 'http_server_request_duration_seconds',
@@ -18,6 +19,7 @@ const logger = new Logger('HttpRequest');
  */
 export function logRequests(instance: FastifyInstance): void {
   instance.decorateRequest('outcome');
+  instance.decorateRequest('span');
   instance.addHook('onResponse', (request, reply, done) => {
     const { method } = request;
     const route = request.routeOptions.url ?? 'unmatched';
@@ -27,6 +29,7 @@ export function logRequests(instance: FastifyInstance): void {
       reply.elapsedTime / 1_000,
     );
     logger.log({ msg: 'request', method, route, status, ...contextOf(request, reply) });
+    endTrace(request, `${method} ${route}`, status);
     done();
   });
 }

@@ -13,6 +13,8 @@ export interface RouteRules {
   owners?: boolean;
   /** A public route whose handler wants to know who calls, if that can be told; it turns nobody away. */
   recognizes?: boolean;
+  /** Of humans, those alone who operate the marketplace. */
+  operators?: boolean;
   /** `json` (default) is parsed and checked, `opaque` stays the text it is, `ignored` is not even read. */
   body?: 'json' | 'opaque' | 'ignored';
   bodyLimitBytes?: number;

@@ -21,4 +21,18 @@ describe('RouteTable', () => {
   ])('knows the methods of %p', (path, methods) => {
     expect(table.methodsAt(path)).toEqual(methods);
   });
+
+  it.each([
+    ['GET', '/api/v1/listing', ['GET /api/v1/listings']],
+    ['POST', '/api/v1/Listings/', ['GET /api/v1/listings']],
+    ['GET', '/listings', ['GET /api/v1/listings']],
+    ['GET', '/v1/listings', ['GET /api/v1/listings']],
+    ['POST', '/api/v1/listing/a-slug/endpoints/test', ['POST /api/v1/listings/{listingId}/endpoint/test']],
+    ['GET', '/api/v1/nothing-of-the-kind', []],
+    ['GET', '/api/v1/x', []],
+    ['GET', '/', []],
+    ['GET', `/api/v1/listings/${'x'.repeat(16_000)}`, []],
+  ])('knows what is meant by %s %p', (method, path, operations) => {
+    expect(table.operationsLike(path, method)).toEqual(operations);
+  });
 });

@@ -1,8 +1,11 @@
 import { newId } from '@market/kernel';
 import { requestIdOf } from './request-id.js';
-import { traceparentFor } from './trace-context.js';
+import { traceRequest } from './trace-context.js';
 
 const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
+
+const traceparentFor = (traceparent: string | undefined, id: string): string =>
+  traceRequest({ headers: { traceparent }, id, method: 'GET', span: undefined });
 
 describe('traceparent', () => {
   it('continues the trace that came in with a span of its own', () => {

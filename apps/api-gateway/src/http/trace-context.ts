@@ -1,17 +1,39 @@
 import { isUuid } from '@market/kernel';
+import { SpanKind, startTrace, type Origin } from '@market/tracing';
+import type { FastifyRequest } from 'fastify';
 import { randomUUID } from 'node:crypto';
 
-const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})(?:-.*)?$/;
+const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/;
 
-/**
- * The W3C `traceparent` of this hop: a child of the one that came in, else a trace of our own, named by the request id
- * where that is a uuid.
- */
-export function traceparentFor(incoming: string | string[] | undefined, requestId: string): string {
+/** The trace that came in, else one of our own, named by the request id where that is a uuid; and the flags that its caller set. */
+function originOf(incoming: string | string[] | undefined, requestId: string): Origin & { flags: string } {
+  const given = typeof incoming === 'string' && incoming.length <= 512 ? TRACEPARENT.exec(incoming) : null;
+  if (given) return { traceId: given[1]!, parentId: given[2]!, flags: given[3]! };
+  const id = isUuid(requestId) ? requestId.toLowerCase() : randomUUID();
+  return { traceId: id.replaceAll('-', ''), flags: '00' };
+}
+
+/** The W3C `traceparent` of this hop: of the span that is begun, or where nothing is traced a child of the one that came in. */
+export function traceRequest(request: Pick<FastifyRequest, 'headers' | 'id' | 'method' | 'span'>): string {
+  const { flags, ...origin } = originOf(request.headers.traceparent, request.id);
+  request.span = startTrace(request.method, SpanKind.Server, origin);
+  if (request.span) return request.span.traceparent;
   const random = randomUUID();
-  const spanId = random.slice(0, 8) + random.slice(-8);
-  const parent = typeof incoming === 'string' && incoming.length <= 512 ? TRACEPARENT.exec(incoming) : null;
-  if (parent) return `00-${parent[1]!}-${spanId}-${parent[2]!}`;
-  const traceId = isUuid(requestId) ? requestId.replaceAll('-', '').toLowerCase() : randomUUID().replaceAll('-', '');
-  return `00-${traceId}-${spanId}-00`;
+  return `00-${origin.traceId}-${random.slice(0, 8) + random.slice(-8)}-${flags}`;
+}
+
+/** The request has been answered. */
+export function endTrace({ span, id, context, outcome }: FastifyRequest, name: string, status: number): void {
+  if (!span) return;
+  const [http_method, http_route] = name.split(' ');
+  span.name = name;
+  span.set({
+    'http.request.method': http_method,
+    'http.route': http_route,
+    'http.response.status_code': status,
+    'market.request_id': id,
+    'market.account_id': context?.principal?.accountId,
+  });
+  if (status >= 500) span.fail(outcome ?? String(status));
+  span.end();
 }

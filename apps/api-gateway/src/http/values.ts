@@ -7,11 +7,11 @@ export function uuidOr(text: string, notFound: () => Refusal): string {
   return text.toLowerCase();
 }
 
-const SLUG = /^[a-z0-9-]{1,150}$/;
+export const isSlug = (text: string): boolean => /^[a-z0-9-]{1,150}$/.test(text);
 
 /** A uuid or a slug out of a path. What is neither goes no further: it may be anything, a key that was pasted there by mistake too. */
 export function refOr(text: string, notFound: () => Refusal): string {
   if (isUuid(text)) return text.toLowerCase();
-  if (!SLUG.test(text)) throw notFound();
+  if (!isSlug(text)) throw notFound();
   return text;
 }

@@ -8,6 +8,7 @@ import {
   listingView,
   searchListings,
 } from '@market/contracts/catalog';
+import { getListingQuality } from '@market/contracts/gateway';
 import { MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Controller, Get, Inject, Param, Query, Req, Res } from '@nestjs/common';
@@ -19,12 +20,21 @@ import { edgeRefusals, unauthorized } from '../http/edge-refusals.js';
 import { JSON_TYPE, pageOfJson, paginated, paginationOf, success } from '../http/envelope.js';
 import { linkPages } from '../http/page-links.js';
 import { sendCacheable, sendCacheableText } from '../http/public-cache.js';
-import { choiceParam, flagParam, pageParams, readQuery, textParam, usdParam, uuidParam } from '../http/query.js';
+import {
+  choiceParam,
+  flagParam,
+  integerParam,
+  pageParams,
+  readQuery,
+  textParam,
+  usdParam,
+  uuidParam,
+} from '../http/query.js';
 import { refOr } from '../http/values.js';
 import { envelopeSchema, jsonSchemaOf, pageSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { ApiRefusals } from '../openapi/refusal-responses.js';
-import { categoryExample, listingDetailExample, listingExample } from './listings.examples.js';
+import { categoryExample, dayQualityExample, listingDetailExample, listingExample } from './listings.examples.js';
 
 const searchQuery = {
   q: textParam(200, 'Full text over name, description and tags; quotes, OR and - work as in web search.'),
@@ -33,11 +43,13 @@ const searchQuery = {
   delivery_type: choiceParam(deliveryType.options),
   min_price: usdParam('US dollars, inclusive.'),
   max_price: usdParam('US dollars, inclusive.'),
+  seller: uuidParam("An agent's id: what it has on the market."),
   mine: flagParam('Your own listings, in every state; needs a key with the scope read, or a session and agent_id.'),
   live: flagParam("Only what works now: its last paid call, or the marketplace's own test, was delivered."),
   sort: choiceParam(listingOrder.options, 'newest'),
   ...pageParams(100),
 };
+const qualityQuery = { days: integerParam(1, 30, 30) };
 
 @ApiTags('Catalog')
 @Controller()
@@ -89,7 +101,7 @@ export class BrowseListingsHttpController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const { q, category, pricing_model, delivery_type, min_price, max_price, mine, live, sort, page, limit } =
+    const { q, category, pricing_model, delivery_type, min_price, max_price, seller, mine, live, sort, page, limit } =
       readQuery(searchQuery, raw);
     const input = {
       q,
@@ -98,6 +110,7 @@ export class BrowseListingsHttpController {
       deliveryType: delivery_type,
       minPriceMicros: min_price,
       maxPriceMicros: max_price,
+      sellerId: seller,
       mine,
       live: live || undefined,
       sort,
@@ -131,6 +144,33 @@ export class BrowseListingsHttpController {
   ) {
     const ref = refOr(listingId, () => refuse(getListing, 'listing_not_found', {}));
     const body = success(await this.bus.request(getListing, { ref }, request.context));
+    return request.context.principal ? body : sendCacheable(request, reply, body);
+  }
+
+  @Get('listings/:listingId/quality')
+  @OptionalKey({ owners: true })
+  @Operation({
+    summary: 'How well calls of a listing went, day by day',
+    description:
+      'By uuid or slug, for whoever sees the listing. Oldest first, days of UTC; days of which nothing is known are left out.',
+    asks: [getListing, getListingQuality],
+    query: qualityQuery,
+    cacheable: true,
+    answer: {
+      schema: envelopeSchema(jsonSchemaOf(getListingQuality.output.shape.days)),
+      example: success([dayQualityExample]),
+    },
+  })
+  async getListingQuality(
+    @Param('listingId') listingId: string,
+    @Query() raw: object,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
+    const { days } = readQuery(qualityQuery, raw);
+    const ref = refOr(listingId, () => refuse(getListing, 'listing_not_found', {}));
+    const { id } = await this.bus.request(getListing, { ref }, request.context);
+    const body = success((await this.bus.request(getListingQuality, { listingId: id, days }, request.context)).days);
     return request.context.principal ? body : sendCacheable(request, reply, body);
   }
 }

@@ -104,3 +104,5 @@ export const listingChallengeExample: OutputOf<typeof createListingChallenge> = 
   algorithm: 'sha256',
   hint: 'Find a nonce of 1 to 64 letters and digits for which SHA-256(challenge + nonce) starts with 4 hex zeros',
 };
+
+export const dayQualityExample = { day: '2026-11-21', calls: 120, success_rate: 0.9917, p50_ms: 212, p95_ms: 460 };

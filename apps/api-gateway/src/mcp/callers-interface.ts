@@ -10,7 +10,7 @@ export interface InterfaceAnswer {
 }
 
 /** Of a caller's request, what says who is calling and by which way. */
-const CALLERS_HEADERS = ['authorization', 'traceparent', 'tracestate', HOP_HEADER.toLowerCase()];
+const CALLERS_HEADERS = ['authorization', 'tracestate', HOP_HEADER.toLowerCase()];
 
 /**
  * The public HTTP interface, asked on behalf of the caller of another request, within the process and through the routes themselves: their
@@ -30,6 +30,7 @@ export class CallersInterface {
     const given = {
       ...headers,
       'x-request-id': this.request.id,
+      traceparent: this.request.context.traceparent,
       ...(body !== undefined && { 'content-type': 'application/json' }),
     };
     for (const name of CALLERS_HEADERS) Object.assign(given, { [name]: this.request.headers[name] });

@@ -1,12 +1,13 @@
 import { ApiExtension } from '@nestjs/swagger';
 import type { RouteRules } from '../http/route-rules.js';
 
-/** Says in the document, as `x-access`, which credential an operation requires: `{credential: none | optional | required, scope?, account_types, owners?}`. */
+/** Says in the document, as `x-access`, which credential an operation requires: `{credential: none | optional | required, scope?, account_types, owners?, operators?}`. */
 export function ApiAccess({
   access,
   accounts,
   owners,
-}: Pick<RouteRules, 'access' | 'accounts' | 'owners'>): MethodDecorator {
+  operators,
+}: Pick<RouteRules, 'access' | 'accounts' | 'owners' | 'operators'>): MethodDecorator {
   const credential = access === 'public' ? 'none' : access === 'optional-key' ? 'optional' : 'required';
   const isScope = credential === 'required' && access !== 'any-credential';
   return ApiExtension('x-access', {
@@ -14,5 +15,6 @@ export function ApiAccess({
     ...(isScope ? { scope: access } : {}),
     account_types: accounts,
     ...(owners ? { owners } : {}),
+    ...(operators ? { operators } : {}),
   }) as MethodDecorator;
 }

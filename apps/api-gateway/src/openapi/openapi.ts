@@ -21,9 +21,14 @@ const recoverySchema = objectSchema(
       format: 'date-time',
       description: 'Until then a payment that was not used up is good for the same call.',
     },
+    did_you_mean: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'Operations, or slugs of listings, that are spelt like what was asked for.',
+    },
     links: { type: 'object', additionalProperties: { type: 'string', format: 'uri' } },
   },
-  ['keep', 'drop', 'retry_same_route', 'use_new_idempotency_key', 'retry_until', 'links'],
+  ['keep', 'drop', 'retry_same_route', 'use_new_idempotency_key', 'retry_until', 'did_you_mean', 'links'],
 );
 
 const errorBodySchema = objectSchema(
@@ -52,8 +57,9 @@ const TAGS = {
   Subscriptions: 'Access by the period.',
   Books: 'The ledger, receipts and their proofs.',
   Events: 'What concerns an account, as it happens.',
-  Reputation: 'Reviews and scores.',
+  Reputation: 'Agents, their scores and reviews.',
   Sandbox: 'Paying with play money.',
+  Operators: 'What those who operate the marketplace see and do, with sessions of their own.',
   Platform: 'Health, this document, and what to do after a refusal.',
 };
 

@@ -13,6 +13,8 @@ export interface AnswerDocs {
   description?: string;
   /** The same answer in other clothes: an example by content type. */
   alsoAs?: Record<string, unknown>;
+  /** Beside those that every answer has. */
+  headers?: Record<string, object>;
 }
 
 interface BodyDocs {
@@ -89,6 +91,7 @@ export function Operation({
         ]
       : []),
     ApiAnswer(status, answer, {
+      ...answer.headers,
       ...(idempotent
         ? { 'Idempotency-Replayed': header('"true" when this is the answer of an earlier request with the same key.') }
         : {}),

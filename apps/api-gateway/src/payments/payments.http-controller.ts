@@ -4,13 +4,12 @@ import {
   createPayment,
   getPayment,
   paymentView,
-  pendingReason,
-  subscriptionOffer,
   subscriptionView,
   verifyPayment,
 } from '@market/contracts/payments-ledger';
 import { MessageBus, refuse, type RequestContext } from '@market/messaging';
-import { Body, Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
+import { platformConfig, type ConfigOf } from '@market/runtime';
+import { Body, Controller, Get, Inject, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
@@ -21,35 +20,34 @@ import { success } from '../http/envelope.js';
 import { idempotentContext, markReplay } from '../http/idempotency.js';
 import { uuidOr } from '../http/values.js';
 import { LISTING_ID, PAYMENT_ID, RELAY_REQUEST_ID } from '../openapi/example-values.js';
-import { envelopeSchema, jsonSchemaOf, type JsonSchema } from '../openapi/json-schema.js';
+import { envelopeSchema, jsonSchemaOf, objectSchema } from '../openapi/json-schema.js';
 import { ApiAnswer, Operation } from '../openapi/operation.decorator.js';
 import { readVerifyPayment, verifyPaymentBody } from './verify-payment-body.js';
-import { paymentExample, subscriptionOfferExample, verifiedExample } from '../subscriptions/subscriptions.examples.js';
+import {
+  ApiPaymentSignature,
+  askToPay,
+  PAYMENT_REQUIRED_HEADER,
+  sendPending,
+  tellSettled,
+  verifySignature,
+} from '../subscriptions/signed-payment.js';
+import { publicOffer } from '../subscriptions/subscribe.http-controller.js';
+import {
+  paymentExample,
+  pendingPaymentExample,
+  pendingPaymentSchema,
+  publicOfferExample,
+  subscriptionOfferExample,
+  verifiedExample,
+} from '../subscriptions/subscriptions.examples.js';
 
-const object = (properties: Record<string, JsonSchema>): JsonSchema => ({
-  type: 'object',
-  required: Object.keys(properties),
-  properties,
-});
-const text: JsonSchema = { type: 'string' };
 const verifiedSchema = envelopeSchema(
-  object({ subscription: jsonSchemaOf(subscriptionView), payment: jsonSchemaOf(completedPayment) }),
+  objectSchema({ subscription: jsonSchemaOf(subscriptionView), payment: jsonSchemaOf(completedPayment) }),
 );
-const pendingSchema = envelopeSchema(
-  object({
-    status: { type: 'string', const: 'pending' },
-    payment_id: text,
-    relay_request_id: text,
-    retry_after_seconds: { type: 'integer' },
-    reason: { type: 'string', enum: pendingReason.options },
-  }),
-);
-const pendingExample = success({
-  status: 'pending',
-  payment_id: PAYMENT_ID,
-  relay_request_id: RELAY_REQUEST_ID,
-  retry_after_seconds: 2,
-  reason: 'payment_not_final',
+const { transaction_hash, completed_at } = completedPayment.shape;
+const offerOrPaid = publicOffer.extend({
+  transaction_hash: transaction_hash.optional(),
+  completed_at: completed_at.optional(),
 });
 const { subscription, payment } = verifiedExample;
 const {
@@ -64,11 +62,25 @@ const payloadExample = {
   payload: { outcome: 'paid' },
 };
 
+const ApiPaymentPending = (): MethodDecorator =>
+  ApiAnswer(
+    202,
+    { schema: pendingPaymentSchema, example: pendingPaymentExample, description: 'The payment is not final yet.' },
+    { 'Retry-After': { schema: { type: 'integer' } } },
+  );
+
 /** What subscriptions are paid with. Payments of gateway calls are made there, and shown here. */
 @ApiTags('Payments')
 @Controller('payments')
 export class PaymentsHttpController {
-  constructor(private readonly bus: MessageBus) {}
+  private readonly url: string;
+
+  constructor(
+    private readonly bus: MessageBus,
+    @Inject(platformConfig.token) { publicUrl }: ConfigOf<typeof platformConfig>,
+  ) {
+    this.url = `${publicUrl.replace(/\/+$/, '')}/api/v1/payments`;
+  }
 
   /** Two bus hops: the ledger asks the catalog. */
   @Post()
@@ -76,25 +88,34 @@ export class PaymentsHttpController {
   @Operation({
     summary: 'Get the payment of a subscription',
     description:
-      'That which POST /subscribe named, as long as it can be paid, or a new one in the preferred currency of the seller.',
-    asks: [createPayment],
+      'That which POST /subscribe named, as long as it can be paid, or a new one in the preferred currency of the seller. With PAYMENT-SIGNATURE that payment is settled, the subscription starts, and the answer is the completed payment.',
+    asks: [verifyPayment, createPayment],
     body: { schema: createPayment.input, examples: { listing: { listing_id: LISTING_ID } } },
     idempotent: true,
     answer: {
-      schema: envelopeSchema(jsonSchemaOf(subscriptionOffer)),
-      example: success(subscriptionOfferExample),
-      description: 'Pay this, then verify.',
+      schema: envelopeSchema(jsonSchemaOf(offerOrPaid)),
+      example: success(publicOfferExample),
+      description: 'Pay this, then verify; or sign it and repeat. With a signature: paid.',
+      headers: PAYMENT_REQUIRED_HEADER,
     },
   })
+  @ApiPaymentPending()
+  @ApiPaymentSignature()
   async createPayment(
     @Body(bodyOf(createPayment.input)) body: InputOf<typeof createPayment>,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
+    const paid = await verifySignature(this.bus, body.listing_id, request);
+    if (paid?.outcome === 'pending') return sendPending(paid, reply);
+    if (paid) {
+      tellSettled(paid, reply);
+      return success({ ...paid.payment, provider: paid.provider, x402: null });
+    }
     const context = idempotentContext(request, body);
     const offer = await this.bus.request(createPayment, body, context);
     markReplay(context, reply);
-    return success(offer);
+    return success(askToPay(offer, this.url, reply));
   }
 
   /** One bus hop, two where the subscription is to start. */
@@ -118,21 +139,16 @@ export class PaymentsHttpController {
       description: 'Paid, and subscribed.',
     },
   })
-  @ApiAnswer(
-    202,
-    { schema: pendingSchema, example: pendingExample, description: 'The payment is not final yet.' },
-    { 'Retry-After': { schema: { type: 'integer' } } },
-  )
+  @ApiPaymentPending()
   async verifyPayment(
     @Body(bodyOf(verifyPaymentBody)) body: z.output<typeof verifyPaymentBody>,
     @CurrentContext() context: RequestContext,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const result = await this.bus.request(verifyPayment, readVerifyPayment(body), context);
-    if (result.outcome === 'completed') return success({ subscription: result.subscription, payment: result.payment });
-    const { outcome: status, ...pending } = result;
-    reply.status(202).header('retry-after', pending.retry_after_seconds);
-    return success({ status, ...pending });
+    if (result.outcome === 'pending') return sendPending(result, reply);
+    tellSettled(result, reply);
+    return success({ subscription: result.subscription, payment: result.payment });
   }
 
   @Get(':paymentId')

@@ -2,8 +2,10 @@ import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import { ApiExcludeEndpoint, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { gzipSync } from 'node:zlib';
 import { Public } from '../http/access.js';
-import { sendCacheable, sendCacheableText } from '../http/public-cache.js';
+import { JSON_TYPE } from '../http/envelope.js';
+import { sendCacheableText, takesGzip } from '../http/public-cache.js';
 import { OpenApi } from '../openapi/openapi.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { llmsText } from './llms-text.js';
@@ -12,6 +14,10 @@ import { llmsText } from './llms-text.js';
 @ApiTags('Platform')
 @Controller()
 export class DocumentsHttpController {
+  /** It does not change while the edge runs, and is half a megabyte. */
+  private text: string | undefined;
+  private gzipped: Buffer | undefined;
+
   constructor(
     private readonly openApi: OpenApi,
     @Inject(platformConfig.token) private readonly platform: ConfigOf<typeof platformConfig>,
@@ -26,7 +32,11 @@ export class DocumentsHttpController {
     answer: { schema: { type: 'object' }, example: { openapi: '3.1.0' } },
   })
   getOpenApi(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
-    return sendCacheable(request, reply, this.openApi.document);
+    const bytes = sendCacheableText(request, reply, (this.text ??= JSON.stringify(this.openApi.document)), JSON_TYPE);
+    reply.header('vary', `${String(reply.getHeader('vary'))}, Accept-Encoding`);
+    if (!bytes || !takesGzip(request)) return bytes;
+    reply.header('content-encoding', 'gzip');
+    return (this.gzipped ??= gzipSync(bytes));
   }
 
   @Get('llms.txt')

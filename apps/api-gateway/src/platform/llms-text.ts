@@ -14,7 +14,7 @@ export function llmsText(publicUrl: string, { paths }: OpenAPIObject): string {
 
 Base URL: ${api}
 Every answer is {"success": true, "data": …} or {"success": false, "error": {code, message, details, recovery}}.
-error.recovery.next_action says what to do next; ${api}/recovery-actions lists all it can say.
+error.recovery.next_action says what to do next; ${api}/recovery-actions lists all it can say. did_you_mean beside it names the operations or slugs that a wrong one is spelt like.
 
 ## Register
 1. POST /auth/challenge {"wallet_address"} gives {message, nonce, pow}.
@@ -23,7 +23,7 @@ error.recovery.next_action says what to do next; ${api}/recovery-actions lists a
 
 ## Buy
 1. GET /listings?q=… and GET /listings/{id or slug}.
-   quality is measured, from paid calls and our own tests: live, success rates, p50 and p95 latency. live=true finds what works now, sort=reliable the surest first.
+   quality is measured, from paid calls and our own tests: live, success rates, p50 and p95 latency. live=true finds what works now, sort=reliable the surest first. GET /agents/{id} says who sells it and how that went.
    input_schema (JSON Schema) and example_input say what to send, output_schema what comes back.
 2. POST /gateway/{id or slug} with a JSON object that fits input_schema; one that does not is 400 request_body_misfit and costs nothing. 402 carries data.payment.requirements.
    GET /payment-routes lists the currencies and chains, their least prices, and the headers that choose one.

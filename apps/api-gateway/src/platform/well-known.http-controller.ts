@@ -32,7 +32,6 @@ export class WellKnownHttpController {
     const [catalog, api] = [`${this.base}/.well-known/api-catalog`, `${this.base}/api/v1`];
     reply.header('link', `<${catalog}>; rel="api-catalog"`);
     const linkset = [
-      { anchor: catalog, item: [{ href: api }] },
       {
         anchor: api,
         'service-desc': [{ href: openapi, type: 'application/vnd.oai.openapi+json;version=3.1' }],

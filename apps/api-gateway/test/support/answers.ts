@@ -3,9 +3,11 @@ import {
   createListingChallenge,
   getListing,
   getListingCards,
+  getSellerQuality,
   listCategories,
   removeListing,
   searchListings,
+  suggestSlugs,
   updateListing,
 } from '@market/contracts/catalog';
 import {
@@ -13,6 +15,7 @@ import {
   executeKeylessCall,
   getEndpoint,
   getGatewayRequest,
+  getListingQuality,
   listGatewayRequests,
   rotateEndpointSecret,
   testEndpoint,
@@ -25,6 +28,7 @@ import {
   createApiKey,
   createChallenge,
   findPaidSeller,
+  getAgent,
   getAgents,
   getApiKey,
   getBudget,
@@ -44,17 +48,20 @@ import {
 } from '@market/contracts/identity';
 import {
   cancelSubscription,
+  confirmRefund,
   createPayment,
   getBalance,
   getPayment,
   getReceipt,
   getReceiptProof,
   getSpending,
+  getStatement,
   getSubscription,
   handleRelayWebhook,
   listLedger,
   listPaymentRoutes,
   listReceipts,
+  listRefunds,
   listSigningKeys,
   listSubscriptions,
   payFees,
@@ -65,6 +72,7 @@ import {
 } from '@market/contracts/payments-ledger';
 import { createReview, getScore, listEvents, listReviews } from '@market/contracts/reputation';
 import type { FakeBus } from '@market/testing';
+import { agentRecordExample, sellerQualityExample } from '../../src/agents/agents.examples.js';
 import {
   entryExample,
   proofExample,
@@ -75,7 +83,12 @@ import {
 import { balanceExample, feesPaidExample } from '../../src/fees/fees.examples.js';
 import { endpointExample, rotatedExample, testOutcomeExample } from '../../src/endpoints/endpoints.examples.js';
 import { eventExample } from '../../src/events/events.examples.js';
-import { gatewayRecordExample, gatewayResultExample, keylessOfferExample } from '../../src/gateway/gateway.examples.js';
+import {
+  gatewayRecordExample,
+  gatewayRequestDetailExample,
+  gatewayResultExample,
+  keylessOfferExample,
+} from '../../src/gateway/gateway.examples.js';
 import {
   budgetExample,
   challengeExample,
@@ -88,6 +101,7 @@ import {
   sessionExample,
 } from '../../src/identity/identity.examples.js';
 import {
+  dayQualityExample,
   categoryExample,
   createdListingExample,
   listingChallengeExample,
@@ -97,6 +111,8 @@ import {
 import { BUYER, EARLIER, LATER, LISTING_REF, SELLER } from '../../src/openapi/example-values.js';
 import { routeExample } from '../../src/payment-routes/payment-routes.http-controller.js';
 import { reviewRecordExample, scoreExample } from '../../src/reputation/reputation.examples.js';
+import { refundExample } from '../../src/refunds/refunds.http-controller.js';
+import { statementExample } from '../../src/books/statements.http-controller.js';
 import { sandboxPaymentExample } from '../../src/sandbox/sandbox-payments.http-controller.js';
 import {
   listingCardExample,
@@ -114,6 +130,7 @@ export function answerEverything(bus: FakeBus): void {
     .answers(createChallenge, () => challengeExample)
     .answers(register, () => registrationExample)
     .answers(getProfile, () => profileExample)
+    .answers(getAgent, () => agentRecordExample)
     .answers(getAgents, ({ ids }) => ({ agents: [BUYER, SELLER].filter(({ id }) => ids.includes(id)) }))
     .answers(listApiKeys, () => ({ keys: [{ ...listedKey, last_used_at: LATER }] }))
     .answers(createApiKey, () => createdKeyExample)
@@ -140,6 +157,8 @@ export function answerEverything(bus: FakeBus): void {
     .answers(listCategories, () => ({ categories: [categoryExample] }))
     .answers(searchListings, () => ({ itemsJson: JSON.stringify([listingExample]), total: 41, totalIsEstimate: false }))
     .answers(getListing, () => listingDetailExample)
+    .answers(getSellerQuality, () => sellerQualityExample)
+    .answers(suggestSlugs, () => ({ slugs: [listingExample.slug] }))
     .answers(createListingChallenge, () => listingChallengeExample)
     .answers(createListing, () => createdListingExample)
     .answers(updateListing, () => listingDetailExample)
@@ -155,7 +174,8 @@ export function answerEverything(bus: FakeBus): void {
         : { outcome: 'answered' as const, dataJson: JSON.stringify(gatewayResultExample), idempotencyReplayed: false },
     )
     .answers(listGatewayRequests, () => ({ items: [gatewayRecordExample], total: 1, nextCursor: null }))
-    .answers(getGatewayRequest, () => gatewayRecordExample)
+    .answers(getGatewayRequest, () => ({ ...gatewayRecordExample, attempts: gatewayRequestDetailExample.attempts }))
+    .answers(getListingQuality, () => ({ days: [dayQualityExample] }))
     .answers(getEndpoint, () => endpointExample)
     .answers(updateEndpoint, () => endpointExample)
     .answers(testEndpoint, () => testOutcomeExample)
@@ -164,6 +184,13 @@ export function answerEverything(bus: FakeBus): void {
     .answers(listLedger, () => ({ items: [entryExample], total: 1, nextCursor: null }))
     .answers(getBalance, () => balanceExample)
     .answers(payFees, () => feesPaidExample)
+    .answers(getStatement, () => ({
+      ...statementExample,
+      currency: 'USD' as const,
+      entries: { items: [entryExample], total: 1, nextCursor: null },
+    }))
+    .answers(listRefunds, () => ({ items: [refundExample], total: 1, nextCursor: null }))
+    .answers(confirmRefund, () => refundExample)
     .answers(listReceipts, () => ({ items: [receiptExample], total: 1, nextCursor: null }))
     .answers(getReceipt, () => receiptRecordExample)
     .answers(getReceiptProof, () => proofExample)

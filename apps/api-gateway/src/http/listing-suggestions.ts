@@ -1,0 +1,25 @@
+import { suggestSlugs } from '@market/contracts/catalog';
+import { isUuid } from '@market/kernel';
+import type { MessageBus } from '@market/messaging';
+import type { FastifyInstance } from 'fastify';
+import type { ErrorBody } from './error-body.js';
+import { isSlug } from './values.js';
+
+/** Adds to the 404 for a listing, on every route that names one by its slug, which slugs were probably meant. */
+export function suggestListings(instance: FastifyInstance, bus: MessageBus): void {
+  instance.addHook('onRoute', (route) => {
+    if (!route.url.includes('/:listingId')) return;
+    route.preSerialization = async (request, _reply, payload) => {
+      const { error } = payload as Partial<ErrorBody>;
+      const { listingId: slug } = request.params as { listingId: string };
+      if (error?.details?.reason !== 'listing_not_found' || isUuid(slug) || !isSlug(slug)) return payload;
+      // The refusal stands without them.
+      const { slugs } = await bus
+        .request(suggestSlugs, { slug }, request.context)
+        .catch(() => ({ slugs: [] as string[] }));
+      // One that exists was asked of an operation that takes ids alone.
+      if (slugs.length > 0 && !slugs.includes(slug)) error.recovery!.did_you_mean = slugs;
+      return payload;
+    };
+  });
+}
