@@ -7,7 +7,10 @@ import { Catalog } from './pages/catalog.js';
 import { Home } from './pages/home.js';
 
 const ListingPage = lazy(() => import('./pages/listing.js'));
+const AgentPage = lazy(() => import('./pages/agent.js'));
+const Docs = lazy(() => import('./pages/docs.js'));
 const SignIn = lazy(() => import('./pages/sign-in.js'));
+const Operator = lazy(() => import('./operator/operator.js'));
 const Mine = lazy(() => import('./mine/mine.js'));
 
 /** The edge serves the same page at each of these addresses (apps/api-gateway/src/console). */
@@ -18,9 +21,13 @@ export const App = () => (
         <Route path="/" component={Home} />
         <Route path="/catalog" component={Catalog} />
         <Route path="/listings/:slug">{({ slug }) => <ListingPage key={slug} slug={slug} />}</Route>
+        <Route path="/agents/:id">{({ id }) => <AgentPage key={id} id={id} />}</Route>
+        <Route path="/docs" component={Docs} />
         <Route path="/sign-in" component={SignIn} />
         <Route path="/mine" component={Mine} />
         <Route path="/mine/*" component={Mine} />
+        <Route path="/operator" component={Operator} />
+        <Route path="/operator/*" component={Operator} />
         <Route component={NotFound} />
       </Switch>
     </Suspense>

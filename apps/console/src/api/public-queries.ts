@@ -42,6 +42,14 @@ export const useListing = (slug: string) =>
     select: ({ data }) => data,
   });
 
+export const useListingQuality = (listingId: string) =>
+  useQuery({
+    queryKey: ['quality', listingId],
+    queryFn: ({ signal }) =>
+      api.GET('/api/v1/listings/{listingId}/quality', { params: { path: { listingId } }, signal }).then(bodyOf),
+    select: ({ data }) => data,
+  });
+
 export const useReviews = (listingId: string, page: number) =>
   useQuery({
     queryKey: ['reviews', listingId, page],
@@ -50,6 +58,14 @@ export const useReviews = (listingId: string, page: number) =>
         .GET('/api/v1/reviews/{listingId}', { params: { path: { listingId }, query: { page, limit: 10 } }, signal })
         .then(bodyOf),
     placeholderData: (before) => before,
+  });
+
+export const useAgent = (agentId: string) =>
+  useQuery({
+    queryKey: ['profile', agentId],
+    queryFn: ({ signal }) =>
+      api.GET('/api/v1/agents/{agentId}', { params: { path: { agentId } }, signal }).then(bodyOf),
+    select: ({ data }) => data,
   });
 
 export const useScore = (agentId: string) =>

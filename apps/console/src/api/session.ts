@@ -37,6 +37,7 @@ export function useSignOut(): () => Promise<void> {
     });
     localStorage.removeItem(SIGNED_IN);
     queries.removeQueries({ queryKey: ['agent'] });
+    queries.removeQueries({ queryKey: ['operator'] });
     await queries.resetQueries({ queryKey: ['me'] });
   };
 }

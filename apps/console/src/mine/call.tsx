@@ -1,9 +1,11 @@
-import type { GatewayRequest } from '@market/sdk';
+import type { GatewayRequestDetail } from '@market/sdk';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { milliseconds, percent, words } from '../lib/format.js';
 import { useTitle } from '../lib/use-title.js';
+import { Attempts } from '../parts/attempts.js';
 import { Loaded } from '../parts/states.js';
+import { Facts } from '../parts/table.js';
 import { Badge, Cents, Hash, Time } from '../parts/values.js';
 import { useAgent, useAgentLink } from './agent.js';
 import { useCall, useLedger } from './owner-queries.js';
@@ -40,7 +42,7 @@ export function CallPage({ id }: { id: string }) {
 }
 
 interface Told {
-  call: GatewayRequest;
+  call: GatewayRequestDetail;
 }
 
 const Asked = ({ call }: Told) => (
@@ -84,6 +86,7 @@ const Answered = ({ call }: Told) => (
       : `The seller answered ${call.seller_status_code}`}
     {call.latency_ms !== null && ` after ${milliseconds(call.latency_ms)}`}
     {call.error_code !== null && `: ${words(call.error_code)}`}
+    {call.attempts.length > 1 && <Attempts of={call.attempts} />}
     <Facts facts={{ 'Digest of the answer': call.response_digest && <Hash of={call.response_digest} /> }} />
   </Moment>
 );
@@ -132,17 +135,3 @@ const Moment = ({
     <div>{children}</div>
   </li>
 );
-
-const Facts = ({ facts }: { facts: Record<string, ReactNode> }) => {
-  const known = Object.entries(facts).filter(([, value]) => value);
-  return known.length === 0 ? null : (
-    <dl>
-      {known.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
-};

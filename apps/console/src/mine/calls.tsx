@@ -4,8 +4,8 @@ import { milliseconds, words } from '../lib/format.js';
 import { useFilters } from '../lib/search-params.js';
 import { useTitle } from '../lib/use-title.js';
 import { DayFilter, Filter, instantsOf } from '../parts/filters.js';
-import { Pager } from '../parts/pager.js';
-import { Empty, Loaded } from '../parts/states.js';
+import { Paged } from '../parts/paged.js';
+import { Empty } from '../parts/states.js';
 import { Badge, Cents, Time } from '../parts/values.js';
 import { useAgent, useAgentLink } from './agent.js';
 import { useCalls } from './owner-queries.js';
@@ -25,7 +25,7 @@ export function Calls() {
   const { agent_id: id, display_name: name } = useAgent();
   useTitle(`Calls of ${name}`);
   const link = useAgentLink();
-  const [get, set] = useFilters();
+  const [get] = useFilters();
   const calls = useCalls(id, {
     role: (get('role') || 'all') as GatewayRequestQuery['role'],
     ...(get('status') && { status: get('status') as GatewayRequestQuery['status'] }),
@@ -46,55 +46,44 @@ export function Calls() {
         <DayFilter name="from" label="From" />
         <DayFilter name="to" label="To" />
       </form>
-      <Loaded query={calls} lines={10}>
-        {({ data, pagination }) =>
-          data.length === 0 ? (
-            <Empty title="No calls here" />
-          ) : (
-            <>
-              <div className="scroll" role="region" aria-label="Calls" tabIndex={0}>
-                <table>
-                  <thead>
-                    <tr>
-                      <th>When</th>
-                      <th>Listing</th>
-                      <th>As</th>
-                      <th>State</th>
-                      <th className="number">Took</th>
-                      <th className="number">Charged</th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {data.map((call) => (
-                      <tr key={call.id}>
-                        <td>
-                          <Link href={link(`/mine/calls/${call.id}`)}>
-                            <Time at={call.created_at} />
-                          </Link>
-                        </td>
-                        <td className="clip">{call.listing.name}</td>
-                        <td>{call.role}</td>
-                        <td>
-                          <Badge state={call.status} />
-                        </td>
-                        <td className="number">{call.latency_ms === null ? '–' : milliseconds(call.latency_ms)}</td>
-                        <td className="number">
-                          <Cents cents={call.charged_amount.amount_cents} />
-                        </td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </div>
-              <Pager
-                pages={pagination}
-                of={['call', 'calls']}
-                go={(page) => set({ page: String(page) }, { keepPage: true })}
-              />
-            </>
-          )
-        }
-      </Loaded>
+      <Paged query={calls} lines={10} of={['call', 'calls']} empty={<Empty title="No calls here" />}>
+        {(items) => (
+          <div className="scroll" role="region" aria-label="Calls" tabIndex={0}>
+            <table>
+              <thead>
+                <tr>
+                  <th>When</th>
+                  <th>Listing</th>
+                  <th>As</th>
+                  <th>State</th>
+                  <th className="number">Took</th>
+                  <th className="number">Charged</th>
+                </tr>
+              </thead>
+              <tbody>
+                {items.map((call) => (
+                  <tr key={call.id}>
+                    <td>
+                      <Link href={link(`/mine/calls/${call.id}`)}>
+                        <Time at={call.created_at} />
+                      </Link>
+                    </td>
+                    <td className="clip">{call.listing.name}</td>
+                    <td>{call.role}</td>
+                    <td>
+                      <Badge state={call.status} />
+                    </td>
+                    <td className="number">{call.latency_ms === null ? '–' : milliseconds(call.latency_ms)}</td>
+                    <td className="number">
+                      <Cents cents={call.charged_amount.amount_cents} />
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </Paged>
     </>
   );
 }

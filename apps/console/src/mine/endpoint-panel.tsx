@@ -3,8 +3,8 @@ import type { Endpoint, EndpointTest, Listing, RotatedSecret } from '@market/sdk
 import { useState } from 'react';
 import { apiOf, bodyOf } from '../api/client.js';
 import { count, milliseconds } from '../lib/format.js';
-import { Code } from '../parts/code.js';
-import { Confirm, Modal } from '../parts/modal.js';
+import { Confirm } from '../parts/modal.js';
+import { ShownOnce } from '../parts/shown-once.js';
 import { Failure, Loaded } from '../parts/states.js';
 import { Badge, Time } from '../parts/values.js';
 import { useAgent } from './agent.js';
@@ -154,15 +154,7 @@ function Rotate({ listing, onClose }: { listing: Listing; onClose: () => void })
 }
 
 const NewSecret = ({ rotated, onClose }: { rotated: RotatedSecret; onClose: () => void }) => (
-  <Modal title="The new secret" onClose={onClose}>
-    <p>
-      Copy it now: it is not shown again. The old one is good until <Time at={rotated.previous_secret_expires_at} />.
-    </p>
-    <Code text={rotated.gateway_signing_secret} label="New secret" />
-    <div className="row end">
-      <button type="button" className="primary" onClick={onClose}>
-        I have kept it
-      </button>
-    </div>
-  </Modal>
+  <ShownOnce title="The new secret" label="New secret" secret={rotated.gateway_signing_secret} onClose={onClose}>
+    . The old one is good until <Time at={rotated.previous_secret_expires_at} />.
+  </ShownOnce>
 );

@@ -3,8 +3,8 @@ import type { ApiKey, CreatedApiKey, Scope } from '@market/sdk';
 import { useState, type FormEvent } from 'react';
 import { apiOf, bodyOf } from '../api/client.js';
 import { useTitle } from '../lib/use-title.js';
-import { Code } from '../parts/code.js';
 import { Confirm, Modal } from '../parts/modal.js';
+import { ShownOnce } from '../parts/shown-once.js';
 import { Empty, Failure, Loaded } from '../parts/states.js';
 import { Badge, Time } from '../parts/values.js';
 import { useAgent } from './agent.js';
@@ -149,17 +149,10 @@ function MakeKey({ onClose }: { onClose: () => void }) {
   );
 }
 
-/** The only time that the key is shown: nothing keeps it, here or there. */
 const NewKey = ({ made, onClose }: { made: CreatedApiKey; onClose: () => void }) => (
-  <Modal title={`The key “${made.name}”`} onClose={onClose}>
-    <p>Copy it now: it is not shown again, and the marketplace keeps no copy.</p>
-    <Code text={made.key} label="New key" />
-    <div className="row end">
-      <button type="button" className="primary" onClick={onClose}>
-        I have kept it
-      </button>
-    </div>
-  </Modal>
+  <ShownOnce title={`The key “${made.name}”`} label="New key" secret={made.key} onClose={onClose}>
+    , and the marketplace keeps no copy.
+  </ShownOnce>
 );
 
 function RevokeKey({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void }) {

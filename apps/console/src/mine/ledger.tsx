@@ -4,8 +4,8 @@ import { useFilters } from '../lib/search-params.js';
 import { useTitle } from '../lib/use-title.js';
 import { StepChart } from '../parts/charts.js';
 import { DayFilter, Filter, instantsOf } from '../parts/filters.js';
-import { Pager } from '../parts/pager.js';
-import { Empty, Loaded } from '../parts/states.js';
+import { Paged } from '../parts/paged.js';
+import { Empty } from '../parts/states.js';
 import { Cents, Time } from '../parts/values.js';
 import { useAgent } from './agent.js';
 import { useLedger } from './owner-queries.js';
@@ -23,7 +23,7 @@ const ACCOUNTS: Record<string, string> = {
 export function Ledger() {
   const { agent_id: id, display_name: name } = useAgent();
   useTitle(`Ledger of ${name}`);
-  const [get, set] = useFilters();
+  const [get] = useFilters();
   const filters: LedgerQuery = {
     ...(get('type') && { type: get('type') as LedgerQuery['type'] }),
     ...(get('direction') && { direction: get('direction') as LedgerQuery['direction'] }),
@@ -45,66 +45,54 @@ export function Ledger() {
         <DayFilter name="from" label="From" />
         <DayFilter name="to" label="To" />
       </form>
-      <Loaded query={entries} lines={12}>
-        {({ data, pagination }) =>
-          data.length === 0 ? (
-            <Empty title="Nothing is booked here" />
-          ) : (
-            <>
-              <Balances entries={data} />
-              <div className="scroll" role="region" aria-label="Entries" tabIndex={0}>
-                <table>
-                  <thead>
-                    <tr>
-                      <th>When</th>
-                      <th>Type</th>
-                      <th>Account</th>
-                      <th>Listing</th>
-                      <th className="number">Debit</th>
-                      <th className="number">Credit</th>
-                      <th className="number">Balance</th>
+      <Paged query={entries} lines={12} of={['entry', 'entries']} empty={<Empty title="Nothing is booked here" />}>
+        {(items) => (
+          <>
+            <Balances entries={items} />
+            <div className="scroll" role="region" aria-label="Entries" tabIndex={0}>
+              <table>
+                <thead>
+                  <tr>
+                    <th>When</th>
+                    <th>Type</th>
+                    <th>Account</th>
+                    <th>Listing</th>
+                    <th className="number">Debit</th>
+                    <th className="number">Credit</th>
+                    <th className="number">Balance</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {items.map((entry) => (
+                    <tr key={entry.id}>
+                      <td>
+                        <Time at={entry.created_at} />
+                      </td>
+                      <td>{words(entry.type)}</td>
+                      <td title={entry.account}>{labelOf(entry.account)}</td>
+                      <td className="clip">{entry.listing?.name ?? '–'}</td>
+                      <td className="number">{entry.direction === 'debit' && <Cents cents={entry.amount_cents} />}</td>
+                      <td className="number">{entry.direction === 'credit' && <Cents cents={entry.amount_cents} />}</td>
+                      <td className="number">
+                        <Cents cents={entry.balance_after_cents} />
+                      </td>
                     </tr>
-                  </thead>
-                  <tbody>
-                    {data.map((entry) => (
-                      <tr key={entry.id}>
-                        <td>
-                          <Time at={entry.created_at} />
-                        </td>
-                        <td>{words(entry.type)}</td>
-                        <td title={entry.account}>{labelOf(entry.account)}</td>
-                        <td className="clip">{entry.listing?.name ?? '–'}</td>
-                        <td className="number">
-                          {entry.direction === 'debit' && <Cents cents={entry.amount_cents} />}
-                        </td>
-                        <td className="number">
-                          {entry.direction === 'credit' && <Cents cents={entry.amount_cents} />}
-                        </td>
-                        <td className="number">
-                          <Cents cents={entry.balance_after_cents} />
-                        </td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </div>
-              <Pager
-                pages={pagination}
-                of={['entry', 'entries']}
-                go={(page) => set({ page: String(page) }, { keepPage: true })}
-              />
-            </>
-          )
-        }
-      </Loaded>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          </>
+        )}
+      </Paged>
     </>
   );
 }
 
-/** `agent:{id}:{name}`, and of what was received the wallet that it came to. */
+/** `agent:{id}:{name}`, of what was received the wallet that it came to, and of what the operator has for the agent its network. */
 function labelOf(account: string): string {
   const [, , name = '', ...place] = account.split(':');
-  return [ACCOUNTS[name] ?? name, ...place.slice(-1).map(shortened)].join(' ');
+  const where = name === 'earnings' ? [place.slice(1).join(':')] : place.slice(-1).map(shortened);
+  return [ACCOUNTS[name] ?? name, ...where].join(' ');
 }
 
 /** What each account held over the time of the entries that are shown. */

@@ -3,8 +3,8 @@ import { Link } from 'wouter';
 import { useFilters } from '../lib/search-params.js';
 import { useTitle } from '../lib/use-title.js';
 import { Code } from '../parts/code.js';
-import { Pager } from '../parts/pager.js';
-import { Empty, Loaded } from '../parts/states.js';
+import { Paged } from '../parts/paged.js';
+import { Empty } from '../parts/states.js';
 import { Badge, Price } from '../parts/values.js';
 import { useAgent } from './agent.js';
 import { EndpointPanel } from './endpoint-panel.js';
@@ -14,37 +14,33 @@ import { useOwnListings } from './owner-queries.js';
 export function Listings() {
   const { agent_id: id, display_name: name } = useAgent();
   useTitle(`Listings of ${name}`);
-  const [get, set] = useFilters();
+  const [get] = useFilters();
   const listings = useOwnListings(id, Number(get('page') || 1));
   return (
     <>
       <h1>Listings</h1>
-      <Loaded query={listings} lines={8}>
-        {({ data, pagination }) =>
-          data.length === 0 ? (
-            <Empty title="It sells nothing">
-              <p>An agent lists what it sells by itself, with its key:</p>
-              <Code text={`POST ${window.location.origin}/api/v1/listings`} label="Request" />
-              <p>
-                <a href="/docs">How, in the interface</a>
-              </p>
-            </Empty>
-          ) : (
-            <>
-              <ul className="plain stack">
-                {data.map((listing) => (
-                  <Row key={listing.id} listing={listing} />
-                ))}
-              </ul>
-              <Pager
-                pages={pagination}
-                of={['listing', 'listings']}
-                go={(page) => set({ page: String(page) }, { keepPage: true })}
-              />
-            </>
-          )
+      <Paged
+        query={listings}
+        lines={8}
+        of={['listing', 'listings']}
+        empty={
+          <Empty title="It sells nothing">
+            <p>An agent lists what it sells by itself, with its key:</p>
+            <Code text={`POST ${window.location.origin}/api/v1/listings`} label="Request" />
+            <p>
+              <a href="/docs">How, in the interface</a>
+            </p>
+          </Empty>
         }
-      </Loaded>
+      >
+        {(items) => (
+          <ul className="plain stack">
+            {items.map((listing) => (
+              <Row key={listing.id} listing={listing} />
+            ))}
+          </ul>
+        )}
+      </Paged>
     </>
   );
 }

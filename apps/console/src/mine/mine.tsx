@@ -10,6 +10,7 @@ import { Calls } from './calls.js';
 import { Claim } from './claim.js';
 import { Keys } from './keys.js';
 import { Ledger } from './ledger.js';
+import { useLive } from './live.js';
 import { Listings } from './listings.js';
 import { Overview } from './overview.js';
 import { Receipts } from './receipts.js';
@@ -89,6 +90,7 @@ const Strangers = () => (
 function AgentBar({ agents, agent }: { agents: OwnedAgent[]; agent: OwnedAgent }) {
   const [path, go] = useLocation();
   const link = useAgentLink();
+  useLive(agent.agent_id);
   return (
     <div className="agent-bar">
       <div className="row">

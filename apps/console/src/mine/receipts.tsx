@@ -7,7 +7,7 @@ import { useTitle } from '../lib/use-title.js';
 import { Json } from '../parts/code.js';
 import { Filter } from '../parts/filters.js';
 import { Modal } from '../parts/modal.js';
-import { Pager } from '../parts/pager.js';
+import { Paged } from '../parts/paged.js';
 import { Empty, Failure, Loaded } from '../parts/states.js';
 import { Badge, Hash, Time, Usd } from '../parts/values.js';
 import { useAgent } from './agent.js';
@@ -30,43 +30,32 @@ export function Receipts() {
       <form className="filters" onSubmit={(event) => event.preventDefault()}>
         <Filter name="role" label="As" options={{ buyer: 'buyer', seller: 'seller' }} />
       </form>
-      <Loaded query={receipts} lines={10}>
-        {({ data, pagination }) =>
-          data.length === 0 ? (
-            <Empty title="No receipts here" />
-          ) : (
-            <>
-              <div className="scroll" role="region" aria-label="Receipts" tabIndex={0}>
-                <table>
-                  <thead>
-                    <tr>
-                      <th>When</th>
-                      <th>Listing</th>
-                      <th>As</th>
-                      <th className="number">Price</th>
-                      <th className="number">Fee</th>
-                      <th className="number">To the seller</th>
-                      <th>
-                        <span className="visually-hidden">Verify</span>
-                      </th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {data.map((receipt) => (
-                      <Row key={receipt.id} receipt={receipt} onVerify={() => show(receipt.id)} />
-                    ))}
-                  </tbody>
-                </table>
-              </div>
-              <Pager
-                pages={pagination}
-                of={['receipt', 'receipts']}
-                go={(page) => set({ page: String(page) }, { keepPage: true })}
-              />
-            </>
-          )
-        }
-      </Loaded>
+      <Paged query={receipts} lines={10} of={['receipt', 'receipts']} empty={<Empty title="No receipts here" />}>
+        {(items) => (
+          <div className="scroll" role="region" aria-label="Receipts" tabIndex={0}>
+            <table>
+              <thead>
+                <tr>
+                  <th>When</th>
+                  <th>Listing</th>
+                  <th>As</th>
+                  <th className="number">Price</th>
+                  <th className="number">Fee</th>
+                  <th className="number">To the seller</th>
+                  <th>
+                    <span className="visually-hidden">Verify</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {items.map((receipt) => (
+                  <Row key={receipt.id} receipt={receipt} onVerify={() => show(receipt.id)} />
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </Paged>
       {open !== '' && <Proof key={open} id={open} onClose={() => show('')} />}
     </>
   );

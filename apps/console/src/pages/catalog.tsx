@@ -6,14 +6,14 @@ import { words } from '../lib/format.js';
 import { useFilters } from '../lib/search-params.js';
 import { useDebounced } from '../lib/use-debounced.js';
 import { useTitle } from '../lib/use-title.js';
-import { Pager } from '../parts/pager.js';
-import { Empty, Loaded } from '../parts/states.js';
+import { Paged } from '../parts/paged.js';
+import { Empty } from '../parts/states.js';
 import { Price } from '../parts/values.js';
 
 const SORTS = { newest: 'Newest', popular: 'Most bought', price_low: 'Cheapest first', price_high: 'Dearest first' };
 const PRICING = ['free', 'per_call', 'monthly', 'yearly'] as const;
 const DELIVERY = ['api', 'webhook', 'streaming', 'batch', 'file'] as const;
-const FILTERS = ['q', 'category', 'pricing_model', 'delivery_type', 'min_price', 'max_price'] as const;
+const FILTERS = ['q', 'category', 'pricing_model', 'delivery_type', 'min_price', 'max_price', 'seller'] as const;
 
 export function Catalog() {
   useTitle('Catalog');
@@ -37,37 +37,41 @@ export function Catalog() {
         <Typed name="max_price" label="To $" className="narrow" inputMode="decimal" />
         <Choice name="sort" label="Order" options={Object.entries(SORTS)} first={null} />
       </form>
-      <Loaded query={listings} lines={10}>
-        {({ data, pagination }) =>
-          data.length === 0 ? (
-            <Empty title={isFiltered ? 'Nothing fits these filters' : 'Nobody sells anything yet'}>
-              {isFiltered && (
-                <button type="button" onClick={() => set(Object.fromEntries(FILTERS.map((name) => [name, ''])))}>
-                  Clear the filters
-                </button>
-              )}
-            </Empty>
-          ) : (
-            <>
-              <ul className="cards">
-                {data.map((listing) => (
-                  <Card key={listing.id} listing={listing} />
-                ))}
-              </ul>
-              <Pager
-                pages={pagination}
-                of={['listing', 'listings']}
-                go={(page) => set({ page: String(page) }, { keepPage: true })}
-              />
-            </>
-          )
+      {get('seller') && (
+        <p>
+          Of <Link href={`/agents/${get('seller')}`}>one agent</Link> alone.{' '}
+          <button type="button" className="small" onClick={() => set({ seller: '' })}>
+            Of all
+          </button>
+        </p>
+      )}
+      <Paged
+        query={listings}
+        lines={10}
+        of={['listing', 'listings']}
+        empty={
+          <Empty title={isFiltered ? 'Nothing fits these filters' : 'Nobody sells anything yet'}>
+            {isFiltered && (
+              <button type="button" onClick={() => set(Object.fromEntries(FILTERS.map((name) => [name, ''])))}>
+                Clear the filters
+              </button>
+            )}
+          </Empty>
         }
-      </Loaded>
+      >
+        {(items) => (
+          <ul className="cards">
+            {items.map((listing) => (
+              <Card key={listing.id} listing={listing} />
+            ))}
+          </ul>
+        )}
+      </Paged>
     </>
   );
 }
 
-const Card = ({ listing }: { listing: Listing }) => (
+export const Card = ({ listing }: { listing: Listing }) => (
   <li className="card listing">
     <h2>
       <Link href={`/listings/${listing.slug}`}>{listing.name}</Link>

@@ -22,9 +22,9 @@ export function Home() {
           <Link href="/catalog" className="button primary">
             Browse the catalog
           </Link>
-          <a href="/docs" className="button">
+          <Link href="/docs" className="button">
             Read the interface
-          </a>
+          </Link>
         </div>
       </section>
       {useIsSandbox() && <LiveCall />}

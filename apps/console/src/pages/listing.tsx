@@ -8,6 +8,7 @@ import { Empty, Failure, Skeleton } from '../parts/states.js';
 import { Badge, Price } from '../parts/values.js';
 import { ApiError } from '../api/client.js';
 import { BodyForm } from './listing/body-form.js';
+import { Quality } from './listing/quality.js';
 import { Reviews } from './listing/reviews.js';
 import { Seller } from './listing/seller.js';
 import { Snippets } from './listing/snippets.js';
@@ -54,6 +55,7 @@ export default function ListingPage({ slug }: { slug: string }) {
         <div className="stack">
           <p className="prose">{listing.description}</p>
           {listing.pricing_model === 'per_call' && <Call listing={listing} />}
+          {listing.pricing_model === 'per_call' && <Quality listing={listing} />}
           <TakesAndGives listing={listing} />
           <Told title="Documentation" text={listing.docs} />
           <Told title="Service level" text={listing.sla} />

@@ -108,6 +108,53 @@ export function StepChart({
   );
 }
 
+/** A level a day; days of which nothing is known are left open. `most` is the top of the scale, where there is one. */
+export function LineChart({
+  title,
+  days,
+  series,
+  show,
+  most,
+}: ChartProps & { series: { name: string; values: (number | null)[] }[]; most?: number }) {
+  const top = most ?? Math.max(...series.flatMap(({ values }) => values.map((value) => value ?? 0)), 1);
+  const slot = WIDTH / days.length;
+  const y = (value: number): string => (HEIGHT - 3 - (value / top) * (HEIGHT - 6)).toFixed(1);
+  const path = (values: (number | null)[]): string =>
+    values
+      .map((value, at) => {
+        if (value === null) return '';
+        const isJoined = at > 0 && values[at - 1] !== null;
+        return `${isJoined ? `V${y(value)}` : `M${(at * slot).toFixed(1)} ${y(value)}`}H${((at + 1) * slot).toFixed(1)}`;
+      })
+      .join('');
+  const latest = series.map(({ name, values }) => `${name} ${show(values.findLast((value) => value !== null) ?? 0)}`);
+  return (
+    <figure className="chart">
+      <figcaption>
+        <strong>{title}</strong>
+        <span className="legend">
+          {latest.map((text, index) => (
+            <span key={text} className={`series-${index}`}>
+              {text}
+            </span>
+          ))}
+        </span>
+      </figcaption>
+      <svg
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${title}, lately: ${latest.join(', ')}`}
+      >
+        {series.map(({ name, values }, index) => (
+          <path key={name} className={`line series-${index}`} d={path(values)} />
+        ))}
+      </svg>
+      <Axis from={days[0]!} to={days.at(-1)!} note={`up to ${show(top)}`} />
+    </figure>
+  );
+}
+
 const Axis = ({ from, to, note }: { from: Date; to: Date; note: string }) => (
   <p className="axis">
     <span>{dayName(from)}</span>

@@ -32,7 +32,8 @@ export function Shell({ children }: { children: ReactNode }) {
           <nav aria-label="Main" className="row">
             <Place to="/catalog">Catalog</Place>
             <Place to="/mine">Mine</Place>
-            <a href="/docs">Docs</a>
+            <Operators />
+            <Place to="/docs">Docs</Place>
             <Who />
           </nav>
         </div>
@@ -41,7 +42,7 @@ export function Shell({ children }: { children: ReactNode }) {
         {children}
       </main>
       <footer className="bottom">
-        <a href="/docs">Interface</a>
+        <Link href="/docs">Interface</Link>
         <a href="/llms.txt">For models</a>
         <a href="/api/v1/openapi.json">OpenAPI</a>
       </footer>
@@ -57,6 +58,11 @@ function Place({ to, children }: { to: string; children: ReactNode }) {
       {children}
     </Link>
   );
+}
+
+function Operators() {
+  const { data: me } = useMe();
+  return me?.is_operator ? <Place to="/operator">Operate</Place> : null;
 }
 
 function Who() {

@@ -19,7 +19,7 @@ export function keptAgent(): ThrowAwayAgent | undefined {
 
 export const forgetAgent = (): void => sessionStorage.removeItem(KEPT);
 
-/** Registers an agent as any program would: a challenge, a signature, a proof of work. */
+/** Registers an agent: a challenge, a signature, a proof of work. By plain requests, since the page shows each of them; the SDK's `register` tells of none. */
 export async function registerAgent(
   tell: (exchange: Exchange) => void,
   onProgress: (share: number) => void,

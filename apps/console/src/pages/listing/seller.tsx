@@ -1,3 +1,4 @@
+import { Link } from 'wouter';
 import type { AgentScore, ListingProvider } from '@market/sdk';
 import { useScore } from '../../api/public-queries.js';
 import { count, percent, words } from '../../lib/format.js';
@@ -11,13 +12,14 @@ const WHY_PROVISIONAL: Record<string, string> = {
 };
 
 /** Who sells, and what its score stands on. */
-export function Seller({ provider }: { provider: ListingProvider }) {
+export function Seller({ provider }: { provider: Pick<ListingProvider, 'id' | 'display_name' | 'is_verified'> }) {
   const score = useScore(provider.id);
   return (
     <section className="card" aria-labelledby="seller">
       <h2 id="seller">Seller</h2>
       <p>
-        {provider.display_name} {provider.is_verified && <Badge state="verified" />}
+        <Link href={`/agents/${provider.id}`}>{provider.display_name}</Link>{' '}
+        {provider.is_verified && <Badge state="verified" />}
       </p>
       <Loaded query={score} lines={5}>
         {(found) => <Explained score={found} />}

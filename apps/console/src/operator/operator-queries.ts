@@ -1,0 +1,81 @@
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { api, bodyOf } from '../api/client.js';
+
+/** All keys begin alike, so that an action shows everywhere, and signing out forgets it all. */
+export const OPERATOR = ['operator'];
+
+const POLL_MS = 10_000;
+
+export const useOverview = () =>
+  useQuery({
+    queryKey: [...OPERATOR, 'overview'],
+    queryFn: ({ signal }) => api.GET('/api/v1/admin/overview', { signal }).then(bodyOf),
+    select: ({ data }) => data,
+    refetchInterval: POLL_MS,
+  });
+
+/** Each search is recorded, so it is made when it is asked for and kept while the page is open. */
+export const useSearch = (q: string) =>
+  useQuery({
+    queryKey: [...OPERATOR, 'search', q],
+    queryFn: ({ signal }) => api.GET('/api/v1/admin/search', { params: { query: { q } }, signal }).then(bodyOf),
+    select: ({ data }) => data,
+    enabled: q !== '',
+  });
+
+export const useInspectedAgent = (agentId: string) =>
+  useQuery({
+    queryKey: [...OPERATOR, 'agent', agentId],
+    queryFn: ({ signal }) =>
+      api.GET('/api/v1/admin/agents/{agentId}', { params: { path: { agentId } }, signal }).then(bodyOf),
+    select: ({ data }) => data,
+  });
+
+export const useInspectedListing = (listingId: string) =>
+  useQuery({
+    queryKey: [...OPERATOR, 'listing', listingId],
+    queryFn: ({ signal }) =>
+      api.GET('/api/v1/admin/listings/{listingId}', { params: { path: { listingId } }, signal }).then(bodyOf),
+    select: ({ data }) => data,
+  });
+
+export const useInspectedPayment = (paymentId: string) =>
+  useQuery({
+    queryKey: [...OPERATOR, 'payment', paymentId],
+    queryFn: ({ signal }) =>
+      api.GET('/api/v1/admin/payments/{paymentId}', { params: { path: { paymentId } }, signal }).then(bodyOf),
+    select: ({ data }) => data,
+  });
+
+export const useInspectedCall = (requestId: string) =>
+  useQuery({
+    queryKey: [...OPERATOR, 'call', requestId],
+    queryFn: ({ signal }) =>
+      api.GET('/api/v1/admin/calls/{requestId}', { params: { path: { requestId } }, signal }).then(bodyOf),
+    select: ({ data }) => data,
+  });
+
+export const useAudit = () =>
+  useInfiniteQuery({
+    queryKey: [...OPERATOR, 'audit'],
+    queryFn: ({ signal, pageParam }) =>
+      api.GET('/api/v1/admin/audit', { params: { query: { limit: 50, cursor: pageParam } }, signal }).then(bodyOf),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ pagination }) => pagination.next_cursor,
+  });
+
+const by = (reason: string) => ({ body: reason === '' ? {} : { reason } }) as { body: { reason: string } };
+
+/** What an operator may do, by what it is done to; a reason that is required is asked for before. */
+export const actions = {
+  suspendAgent: (agentId: string, reason: string) =>
+    api.POST('/api/v1/admin/agents/{agentId}/suspend', { params: { path: { agentId } }, ...by(reason) }),
+  releaseAgent: (agentId: string, reason: string) =>
+    api.POST('/api/v1/admin/agents/{agentId}/release', { params: { path: { agentId } }, ...by(reason) }),
+  suspendListing: (listingId: string, reason: string) =>
+    api.POST('/api/v1/admin/listings/{listingId}/suspend', { params: { path: { listingId } }, ...by(reason) }),
+  releaseListing: (listingId: string, reason: string) =>
+    api.POST('/api/v1/admin/listings/{listingId}/release', { params: { path: { listingId } }, ...by(reason) }),
+  revokeKey: (keyId: string, reason: string) =>
+    api.POST('/api/v1/admin/api-keys/{keyId}/revoke', { params: { path: { keyId } }, ...by(reason) }),
+};

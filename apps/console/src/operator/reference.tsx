@@ -1,0 +1,14 @@
+import { Link } from 'wouter';
+import { Hash } from '../parts/values.js';
+
+type Kind = 'agents' | 'listings' | 'payments' | 'calls';
+
+/** An id that leads to what it names; a dash where there is none. */
+export const Reference = ({ to, id }: { to: Kind; id: string | null }) =>
+  id === null ? (
+    <>–</>
+  ) : (
+    <Link href={`/operator/${to}/${id}`}>
+      <Hash of={id} />
+    </Link>
+  );

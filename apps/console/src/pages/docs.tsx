@@ -1,0 +1,61 @@
+import { useEffect, useState } from 'react';
+import { useTitle } from '../lib/use-title.js';
+import { Empty, Loaded } from '../parts/states.js';
+import { useDescription, type Description } from './docs/document.js';
+import { Guide } from './docs/guide.js';
+import { OperationDocs } from './docs/operation.js';
+
+/** First the guide, then every operation, as the marketplace itself describes it. */
+export default function Docs() {
+  useTitle('Documentation');
+  const description = useDescription();
+  return (
+    <>
+      <h1>Documentation</h1>
+      <div className="stack prose-width">
+        <Guide />
+        <section aria-labelledby="reference">
+          <h2 id="reference">Reference</h2>
+          <Loaded query={description} lines={10}>
+            {(found) => <Reference of={found} />}
+          </Loaded>
+        </section>
+      </div>
+    </>
+  );
+}
+
+function Reference({ of }: { of: Description }) {
+  const [sought, setSought] = useState('');
+  const words = sought.toLowerCase().split(/\s+/);
+  const found = of.operations.filter(({ method, path, summary }) => {
+    const text = `${method} ${path} ${summary}`.toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
+  // The browser looked for the place that the address names before it was there.
+  useEffect(() => document.getElementById(window.location.hash.slice(1))?.scrollIntoView(), []);
+  return (
+    <>
+      <form role="search" className="filters" onSubmit={(event) => event.preventDefault()}>
+        <label className="grow">
+          <span>Find an operation</span>
+          <input type="search" value={sought} onChange={({ target }) => setSought(target.value)} />
+        </label>
+      </form>
+      {found.length === 0 && <Empty title="No operation is called that" />}
+      {of.tags.map(({ name, description }) => {
+        const operations = found.filter(({ tags }) => tags.includes(name));
+        if (operations.length === 0) return null;
+        return (
+          <section key={name} className="operations" aria-labelledby={`tag-${name}`}>
+            <h3 id={`tag-${name}`}>{name}</h3>
+            <p className="muted">{description}</p>
+            {operations.map((operation) => (
+              <OperationDocs key={operation.operationId} operation={operation} of={of} />
+            ))}
+          </section>
+        );
+      })}
+    </>
+  );
+}

@@ -1,0 +1,28 @@
+import type { ReactNode } from 'react';
+import { Code } from './code.js';
+import { Modal } from './modal.js';
+
+/** A secret just made. Nothing keeps it, so this is the only time that it is shown. */
+export const ShownOnce = ({
+  title,
+  label,
+  secret,
+  children,
+  onClose,
+}: {
+  title: string;
+  label: string;
+  secret: string;
+  children: ReactNode;
+  onClose: () => void;
+}) => (
+  <Modal title={title} onClose={onClose}>
+    <p>Copy it now: it is not shown again{children}</p>
+    <Code text={secret} label={label} />
+    <div className="row end">
+      <button type="button" className="primary" onClick={onClose}>
+        I have kept it
+      </button>
+    </div>
+  </Modal>
+);
