@@ -2,7 +2,7 @@ import { formatCents, formatUsd } from '@market/sdk';
 import { compactVerify, createLocalJWKSet, type JSONWebKeySet } from 'jose';
 import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { CommandError, print, printJson, sessionOf, time, type Cli } from './cli.js';
+import { CommandError, print, printable, printJson, sessionOf, time, type Cli } from './cli.js';
 import { changeConfig } from './config.js';
 
 export const bookCommands = (cli: Cli): Cli =>
@@ -84,4 +84,45 @@ export const bookCommands = (cli: Cli): Cli =>
           amount: ({ amount_cents }) => formatCents(amount_cents),
           balance: ({ balance_after_cents }) => formatCents(balance_after_cents),
         }),
+    )
+    .command(
+      'balance',
+      'What was earned and received, and what is due',
+      (yargs) => yargs,
+      async (options) => {
+        const balance = await (await sessionOf(options)).market.balance();
+        if (options.json) return printJson(balance);
+        const { earned, received, payable, fees, refunds } = balance;
+        const rows: [string, { usd: number }][] = [
+          ['earned', earned],
+          ...received.map(({ network, wallet, amount }): [string, { usd: number }] => [
+            `received by ${wallet} on ${network}`,
+            amount,
+          ]),
+          ['owed to you', payable],
+          ['fees that you owe', fees.due],
+          ['refunds owed to you', refunds.due_to_account],
+          ['refunds that you owe', refunds.due_by_account],
+        ];
+        print(options, rows, { what: ([what]) => what, amount: ([, { usd }]) => formatUsd(usd) });
+        if (fees.pay_by) console.log(`The fees are to be paid by ${time(fees.pay_by)}.`);
+      },
+    )
+    .command(
+      'watch',
+      'Sales, failures, reviews and all else that concerns the account, as it happens; Ctrl-C ends it',
+      (yargs) =>
+        yargs.option('since', {
+          type: 'string',
+          describe: 'The id of the last event that you have; all that are kept by default',
+        }),
+      async ({ since, ...options }) => {
+        const stopped = new AbortController();
+        for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stopped.abort());
+        const { market } = await sessionOf(options);
+        for await (const event of market.events({ after: since, signal: stopped.signal })) {
+          const { id, type, at, data } = event;
+          console.log(options.json ? JSON.stringify(event) : `${id} ${time(at)} ${type} ${printable(data)}`);
+        }
+      },
     );

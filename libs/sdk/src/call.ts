@@ -12,56 +12,56 @@ import { backoffSeconds, pause, retry, type RetryLimits } from './retry.js';
 import type { GatewayResult, PaymentCurrency, Offer, PaymentRoute, PendingCall, X402Settlement } from './types.js';
 
 export interface CallOptions {
-  /** Of several the first that can pay the offer. Without one a 402 is thrown, its offer in `error.payment`. */
+  /** The first of these that can pay the offer is used. Without a payer a 402 is thrown, with its offer in `error.payment`. */
   pay?: Payer | readonly Payer[];
-  /** USD, as a decimal, 1 by default; a dearer offer is refused with `PRICE_ABOVE_LIMIT` and not paid. */
+  /** USD, as a decimal, 1 by default. A more expensive offer is not paid but refused with `PRICE_ABOVE_LIMIT`. */
   maxPriceUsd?: string | number;
-  /** USD, as a decimal, none by default: what an offer may ask above the price of the call for the route it takes. */
+  /** USD, as a decimal, 0 by default. The amount by which an offer may exceed the price of the call for its payment route. */
   maxRouteFeeUsd?: string | number;
-  /** One key for one intention; keep it to repeat the call after a crash. A random one by default. */
+  /** Identifies one purchase. Store it to repeat the call after a crash. A random one by default. */
   idempotencyKey?: string;
-  /** Goes on with a payment made before; such a call never pays. */
+  /** Continues with a payment that was made before. Such a call never pays. */
   relayRequestId?: string;
   originCurrency?: PaymentCurrency;
   originChainId?: string | number;
   originWalletId?: string;
-  /** How often the seller is asked again, on the same payment, when it did not deliver. None by default. */
+  /** How often the seller is called again, with the same payment, when it did not deliver. 0 by default. */
   retries?: number;
-  /** The whole call with all its waiting; five minutes by default. */
+  /** Limits the whole call with all its waiting; five minutes by default. */
   timeoutMs?: number;
   signal?: AbortSignal;
 }
 
-/** The service's result in its own snake_case names; what this client adds is in camelCase. */
+/** The fields of the service's answer are in snake_case; those that this client adds are in camelCase. */
 export interface CallResult<T = unknown> extends GatewayResult<T> {
-  /** The payment the call stands on; null when it cost nothing, or its key was answered from an earlier call. */
+  /** The payment of the call; null when the call was free, or when its key was answered from an earlier call. */
   relayRequestId: string | null;
   idempotencyKey: string;
-  /** Of a payment that was signed, once it is charged. */
+  /** The settlement of a signed payment, once it is charged. */
   settlement: X402Settlement | null;
-  /** The whole answer as it came. */
+  /** The whole answer as it was received. */
   rawBody: string;
 }
 
-/** Where and by what a call is made, beside its options. */
+/** What a call needs beside its options. */
 export interface CallContext {
   http: HttpClient;
   clock: Clock;
   store: PaymentStore;
   path: string;
-  /** Serialised once: the payment is bound to these bytes. */
+  /** Serialised once, because the payment is bound to these bytes. */
   body: string;
-  /** USD; what the caller knows the listing to cost. */
+  /** USD; the price of the listing as the caller knows it. */
   listedPriceUsd?: number;
 }
 
 const DEFAULT_CALL_TIMEOUT_MS = 300_000;
-/** What stock x402 clients pay at most unless told otherwise. */
+/** The default maximum of standard x402 clients. */
 const DEFAULT_MAX_PRICE_USD = '1';
 
 /**
- * One logical call of a listing: one idempotency key, one body, one payment at most, however often the network, the
- * payment rail or the seller makes it repeat the request.
+ * One logical call of a listing. It has one idempotency key, one body and at most one payment, however often the network, the
+ * payment rail or the seller causes it to repeat the request.
  */
 export class LogicalCall<T> {
   readonly #limits: RetryLimits;
@@ -77,7 +77,7 @@ export class LogicalCall<T> {
     private readonly context: CallContext,
     private readonly options: CallOptions,
   ) {
-    // A limit that is none is found out before a payment hangs on it.
+    // An invalid limit is reported before anything is paid.
     for (const limit of [options.maxPriceUsd, options.maxRouteFeeUsd])
       if (limit !== undefined) compareDecimals(limit, 0);
     this.#payers = options.pay === undefined ? [] : [options.pay].flat();
@@ -116,7 +116,7 @@ export class LogicalCall<T> {
     }
   }
 
-  /** Repeats the request until its answer is more than "not yet", "too fast", "not now" or a lost connection. */
+  /** Repeats the request while it is answered with a temporary refusal or the connection is lost. */
   #answer(): Promise<HttpAnswer> {
     return retry(async () => {
       const answer = await this.context.http.send('POST', this.context.path, {
@@ -145,7 +145,7 @@ export class LogicalCall<T> {
   }
 
   #choose(asked: Offer, offers: Offer[]): { payer: Payer; offer: Offer } {
-    // An offer to nobody is written down only when its signature comes: what is transferred for it would be lost.
+    // The service stores a keyless offer only when its signature arrives, so a transfer for it would be lost.
     const payers = this.context.http.hasCredential ? this.#payers : this.#payers.filter(({ send }) => !send);
     for (const payer of payers) {
       const offer = offers.find((candidate) => payer.canPay(candidate));
@@ -166,7 +166,7 @@ export class LogicalCall<T> {
     });
   }
 
-  /** What was kept for the id is sent again, in case it was not sent; nothing new is paid. */
+  /** Sends the payment that is stored for the id again, in case it was not sent. Nothing new is paid. */
   async #resume(relayRequestId: string): Promise<void> {
     const kept = await this.context.store.find(relayRequestId);
     if (!kept) return;
@@ -181,7 +181,7 @@ export class LogicalCall<T> {
     });
   }
 
-  /** Another route is another request and needs another key; derived, so that a repeat after a crash finds it again. */
+  /** A request for another route needs another key. It is derived from the first, so that a repetition after a crash uses the same one. */
   #reroute(refusal: MarketplaceError): void {
     this.#mayReroute = false;
     const { recommended_gateway_headers: recommended } = refusal.details ?? {};
@@ -252,7 +252,7 @@ function stillPending(answer: HttpAnswer): MarketplaceError {
   });
 }
 
-/** What does not read is as if it were not there: the receipt says the same. */
+/** A header that cannot be decoded is ignored, because the receipt says the same. */
 function settlementOf({ headers }: HttpAnswer): X402Settlement | null {
   const header = headers.get('payment-response');
   if (header === null) return null;
@@ -272,7 +272,7 @@ function originHeaders(options: CallOptions): Record<string, string> {
   };
 }
 
-/** An answer may add `X-Market-*` headers to the next request and no others, least of all `Authorization`. */
+/** An answer may add only `X-Market-*` headers to the next request; `Authorization` in particular must not change. */
 function marketHeaders(given: unknown): Record<string, string> {
   if (typeof given !== 'object' || given === null) return {};
   return Object.fromEntries(

@@ -4,11 +4,11 @@ import { DECIMALS } from './known-assets.js';
 import type { Offer, PaymentRoute } from './types.js';
 
 export interface OfferLimits {
-  /** USD; neither the stated price nor what is really to be paid may be above it. None where it is undefined. */
+  /** USD. Neither the stated price nor the amount to be paid may exceed it. Undefined means no limit. */
   maxPriceUsd?: DecimalLike;
-  /** USD; the price the caller knows the listing by. */
+  /** USD; the price of the listing as the caller knows it. */
   listedPriceUsd?: DecimalLike;
-  /** USD that an offer may ask above its price for the route it takes. */
+  /** USD by which an offer may exceed its price for its payment route. */
   maxRouteFeeUsd?: DecimalLike;
 }
 
@@ -22,14 +22,14 @@ export type OfferRefusal =
   | 'currency_without_price'
   | 'no_payer';
 
-/** With less time than this to the end of an offer, its payment may come too late. */
+/** An offer with less time left than this is not paid, because the payment may arrive too late. */
 const MIN_MS_LEFT = 15_000;
-/** How far a coin's price may move between the offer and the look at it. */
+/** How much the price of a coin may change between the making of the offer and this check. */
 const PRICE_MOVEMENT = '1.05';
 
 /**
- * Looks at an offer as a careful buyer, before anything is paid: it is for this call, still good, of one mind about where
- * and how much, and asks no more than its price and the limits allow. Coins are valued by the route's own unit price.
+ * Checks an offer before anything is paid: it is for this call, has not expired, names one recipient and one amount everywhere,
+ * and asks no more than its price and the limits allow. Amounts of coins are valued by the unit price of the route.
  * @throws MarketplaceError `OFFER_REFUSED` with an `OfferRefusal` in `details.reason`, or `PRICE_ABOVE_LIMIT`.
  */
 export async function checkOffer(
@@ -116,10 +116,10 @@ function refuseAbove(limit: DecimalLike, stated: (DecimalLike | undefined)[], of
   });
 }
 
-/** Of EVM chains, which differ in letter case alone by their checksum. */
+/** Compares addresses of EVM chains, whose letter case is only a checksum. */
 const isSameAddress = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase();
 
-/** The client's own refusal of an offer. */
+/** The error for an offer that the client itself refuses. */
 export function refused(offer: Offer, reason: OfferRefusal, problem: string): MarketplaceError {
   return new MarketplaceError({
     status: 402,

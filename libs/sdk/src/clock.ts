@@ -1,4 +1,4 @@
-/** Time as the client sees it; tests put their own in its place. */
+/** The client's source of time, which tests replace. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;

@@ -1,15 +1,15 @@
-/** Money on the wire is a JSON number or a decimal string; here it is digits and a scale, never arithmetic on floats. */
+/** An amount of money as digits and a scale. On the wire it is a JSON number or a decimal string; no arithmetic is done on floats. */
 export type DecimalLike = string | number;
 
 interface Decimal {
   digits: bigint;
-  /** How many of the digits stand behind the point. */
+  /** How many of the digits are behind the decimal point. */
   scale: number;
 }
 
 const DECIMAL = /^([+-]?)(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,3}))?$/i;
 
-/** -1, 0 or 1, exact at any number of digits. @throws RangeError for what is not a finite decimal. */
+/** Returns -1, 0 or 1, exact for any number of digits. @throws RangeError for what is not a finite decimal. */
 export function compareDecimals(left: DecimalLike, right: DecimalLike): -1 | 0 | 1 {
   const [a, b] = alignScales(parseDecimal(left), parseDecimal(right));
   return a < b ? -1 : a > b ? 1 : 0;
@@ -61,7 +61,7 @@ function formatDollars({ digits, scale }: Decimal): string {
 }
 
 function parseDecimal(value: DecimalLike): Decimal {
-  // A number's shortest text is the decimal that was written into the JSON, for every amount the service can send.
+  // The shortest text of a number is the decimal that the JSON contained, for every amount that the service can send.
   const match = DECIMAL.exec(String(value).trim());
   if (!match) throw new RangeError(`"${value}" is not a decimal amount.`);
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = match;

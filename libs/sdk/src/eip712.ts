@@ -3,7 +3,7 @@ import { concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils';
 
 export type Hex = `0x${string}`;
 
-/** Of the types of EIP-712 those that a payment is made of: no arrays, and no type within a type. */
+/** The types of EIP-712 that payments use: no arrays and no nested types. */
 type FieldType = 'address' | 'uint256' | 'bytes32' | 'string';
 interface Field {
   readonly name: string;
@@ -40,7 +40,7 @@ function structHash(name: string, fields: readonly Field[], values: Record<strin
   return keccak_256(concatBytes(keccak_256(utf8ToBytes(type)), ...words));
 }
 
-/** 32 bytes. @throws RangeError for a value that is none of its type. */
+/** Encodes a value in 32 bytes. @throws RangeError for a value that does not fit its type. */
 function wordOf(type: FieldType, value: unknown): Uint8Array {
   if (type === 'string') return keccak_256(utf8ToBytes(String(value)));
   const digits = type === 'uint256' ? BigInt(value as bigint).toString(16) : String(value).replace(/^0x/i, '');

@@ -1,8 +1,8 @@
 import type { ErrorBody, Offer, Recovery } from './types.js';
 
 /**
- * Codes this client adds to the service's own. With `NETWORK_ERROR`, `TIMEOUT` and `ABORTED` the request may still have
- * arrived: `relayRequestId`, when set, resumes a call without paying again.
+ * Codes that this client adds to those of the service. After `NETWORK_ERROR`, `TIMEOUT` and `ABORTED` the request may still have
+ * arrived; `relayRequestId`, when set, resumes a call without paying again.
  */
 export type ClientErrorCode =
   | 'NETWORK_ERROR'
@@ -23,7 +23,7 @@ interface MarketplaceErrorFields extends Omit<ErrorBody, 'code'> {
   cause?: unknown;
 }
 
-/** Everything the client throws: the service's refusals word for word, and what went wrong on the way to it. */
+/** Every error of the client: refusals of the service, unchanged, and failures to reach it. */
 export class MarketplaceError extends Error {
   override readonly name = 'MarketplaceError';
   /** HTTP status; 0 when no answer arrived. */
@@ -36,7 +36,7 @@ export class MarketplaceError extends Error {
   readonly retryAfterSeconds?: number;
   /** The offer of a 402. */
   readonly payment?: Offer;
-  /** The payment this call stands on; hand it to `call()` to go on with it. */
+  /** The payment of the call. Pass it to `call()` to continue with it. */
   relayRequestId?: string;
 
   constructor(fields: MarketplaceErrorFields) {
@@ -55,7 +55,7 @@ export class MarketplaceError extends Error {
     return this.code === 'NETWORK_ERROR' || this.code === 'TIMEOUT' || this.status >= 500;
   }
 
-  /** True when the same request may be answered otherwise after `retryAfterSeconds`, or a moment later where that is undefined. */
+  /** True when the same request may succeed after `retryAfterSeconds`, or shortly when that is undefined. */
   get isTemporary(): boolean {
     const isInProgress = this.status === 409 && this.details?.['reason'] === 'idempotency_in_progress';
     return this.isAmbiguous || this.status === 202 || this.status === 429 || isInProgress;
@@ -64,7 +64,7 @@ export class MarketplaceError extends Error {
 
 export type SignatureFailure = 'missing_header' | 'malformed_header' | 'outside_tolerance' | 'no_matching_signature';
 
-/** A request that did not come from the marketplace, or not now. */
+/** The request was not sent by the marketplace, or not recently. */
 export class SignatureError extends Error {
   override readonly name = 'SignatureError';
 

@@ -5,21 +5,23 @@ import { backoffSeconds } from './retry.js';
 import type { AccountEvent } from './types.js';
 
 export interface EventOptions extends Cancellable {
-  /** The id of the last event that is known; those behind it come, and without it all that are kept. */
+  /** The id of the last known event. Later events are returned; without it all that are stored. */
   after?: string;
+  /** For the session of a human: the agent, claimed by it, that is told of. */
+  agentId?: string;
 }
 
-/** The marketplace says something every few seconds. */
+/** The marketplace sends at least a comment every few seconds. */
 const SILENCE_MS = 30_000;
 
-/** What concerns the account, as it happens; lost connections are opened again where they broke off. Ends with its signal alone. */
+/** Reads the events of the account as they happen, and resumes after lost connections. Only its signal ends it. */
 export async function* followEvents(
   { http, clock }: { http: HttpClient; clock: Clock },
-  { after, signal }: EventOptions,
+  { after, agentId, signal }: EventOptions,
 ): AsyncGenerator<AccountEvent, void, undefined> {
   for (let failures = 0; ;) {
     try {
-      for await (const event of eventsBehind(http, after, signal)) {
+      for await (const event of eventsBehind(http, after, agentId, signal)) {
         failures = 0;
         after = event.id;
         yield event;
@@ -35,8 +37,18 @@ export async function* followEvents(
   }
 }
 
-async function* eventsBehind(http: HttpClient, after: string | undefined, signal: AbortSignal | undefined) {
+async function* eventsBehind(
+  http: HttpClient,
+  after: string | undefined,
+  agentId: string | undefined,
+  signal: AbortSignal | undefined,
+) {
   const headers = { accept: 'text/event-stream', ...(after !== undefined && { 'last-event-id': after }) };
-  for await (const line of http.lines('/events', { headers, signal, timeoutMs: SILENCE_MS }))
+  for await (const line of http.lines('/events', {
+    headers,
+    query: { agent_id: agentId },
+    signal,
+    timeoutMs: SILENCE_MS,
+  }))
     if (line.startsWith('data:')) yield JSON.parse(line.slice('data:'.length)) as AccountEvent;
 }

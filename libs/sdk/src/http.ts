@@ -4,21 +4,21 @@ import type { ErrorBody, Page, Pagination, Offer } from './types.js';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'HEAD' | 'OPTIONS';
 export type Query = object;
 
-/** A request that its signal cancels. */
+/** Options of a request that can be cancelled. */
 export interface Cancellable {
   signal?: AbortSignal;
 }
 
-/** A resource or its id; listings are also named by their slug. */
+/** A resource or its id. Listings may also be named by their slug. */
 export type Identified = string | { id: string };
 
-/** A listing, its id or its slug. Of a listing that was read its price is the most that is paid for it. */
+/** A listing, its id or its slug. When a whole listing is given, no more than its price is paid. */
 export type PricedListing = string | { id: string; pricing_amount?: number };
 
 export interface RequestOptions {
   /** Sent as JSON. */
   body?: unknown;
-  /** Sent as it is, in place of `body`. */
+  /** Sent unchanged, instead of `body`. */
   rawBody?: string | Uint8Array;
   headers?: Record<string, string> | Headers;
   /** Values that are undefined are left out. */
@@ -27,7 +27,7 @@ export interface RequestOptions {
   timeoutMs?: number;
 }
 
-/** An answer as it came, whatever its status. */
+/** An answer as it was received, with any status. */
 export interface HttpAnswer {
   status: number;
   headers: Headers;
@@ -40,7 +40,7 @@ export interface HttpSettings {
   baseUrl: string;
   authorization?: string;
   fetch: typeof fetch;
-  /** Bounds every single HTTP request. */
+  /** Limits every single HTTP request. */
   timeoutMs: number;
   signal?: AbortSignal;
 }
@@ -54,7 +54,7 @@ interface Envelope {
 
 const API_PREFIX = '/api/v1';
 
-/** Speaks the envelopes. Private fields keep the key out of logs and serialised objects. */
+/** Sends requests and opens the envelopes of answers. Its fields are private to keep the key out of logs and serialised objects. */
 export class HttpClient {
   readonly baseUrl: string;
   readonly #settings: HttpSettings;
@@ -78,14 +78,14 @@ export class HttpClient {
     const timeout = AbortSignal.timeout(options.timeoutMs ?? this.#settings.timeoutMs);
     const cancelled = [options.signal, this.#settings.signal].filter((signal) => signal !== undefined);
     try {
-      // A browser's fetch refuses to be called as a method of anything but its window.
+      // In a browser `fetch` fails when it is called as a method of another object than the window.
       const { fetch } = this.#settings;
       const response = await fetch(this.baseUrl + path + queryString(options.query), {
         method,
         headers: this.#headers(options),
-        // JSON.stringify(undefined) is undefined: no body.
+        // JSON.stringify(undefined) is undefined, which means no body.
         body: (options.rawBody ?? JSON.stringify(options.body)) as string | undefined,
-        // A redirect would carry the key to an address nobody checked.
+        // A redirect would send the key to an address that nobody checked.
         redirect: 'manual',
         signal: AbortSignal.any([timeout, ...cancelled]),
       });
@@ -96,7 +96,7 @@ export class HttpClient {
     }
   }
 
-  /** The `data` of a 2xx envelope. @throws MarketplaceError for everything else. */
+  /** Returns the `data` of a 2xx envelope. @throws MarketplaceError for every other answer. */
   async data<T>(method: Method, path: string, options?: RequestOptions): Promise<T> {
     return envelopeOf(await this.send(method, path, options)).data as T;
   }
@@ -108,7 +108,7 @@ export class HttpClient {
     return { data: data as T[], pagination };
   }
 
-  /** Every item, page by page; none twice and none left out, however many come while they are read. */
+  /** Reads all items page by page. New items that are added meanwhile cause no item to be repeated or skipped. */
   async *all<T>(path: string, query?: Query, signal?: AbortSignal): AsyncGenerator<T, void, undefined> {
     let cursor: string | undefined;
     do {
@@ -118,7 +118,10 @@ export class HttpClient {
     } while (cursor !== undefined);
   }
 
-  /** The lines of an answer that goes on. `timeoutMs` bounds the time without a word. @throws MarketplaceError for everything but 2xx, and where the connection breaks. */
+  /**
+   * Reads the lines of a stream. `timeoutMs` limits the time without data.
+   * @throws MarketplaceError for any status but 2xx, and when the connection breaks.
+   */
   async *lines(path: string, options: RequestOptions): AsyncGenerator<string, void, undefined> {
     const silence = new AbortController();
     const isQuiet = (): void => silence.abort();
@@ -148,7 +151,7 @@ export class HttpClient {
           yield* lines;
         }
       } finally {
-        // A connection that nobody reads any more is closed.
+        // Closes the connection when the caller stops reading.
         await reader.cancel().catch(() => undefined);
       }
     } catch (cause) {
@@ -170,7 +173,7 @@ export class HttpClient {
   }
 }
 
-/** As a path segment. */
+/** The id or slug as a segment of a path. */
 export const idOf = (resource: Identified): string => encodeURIComponent(rawIdOf(resource));
 
 export const rawIdOf = (resource: Identified): string => (typeof resource === 'string' ? resource : resource.id);
@@ -185,11 +188,11 @@ function envelopeOf(answer: HttpAnswer): Envelope {
   return envelope;
 }
 
-/** USD. */
+/** The price in USD. */
 export const listedPriceOf = (listing: PricedListing): number | undefined =>
   typeof listing === 'object' ? listing.pricing_amount : undefined;
 
-/** An answer that is no success, as an error. */
+/** Makes an error of an answer that is not a success. */
 export function errorOf(answer: HttpAnswer): MarketplaceError {
   const envelope = answer.json as (Envelope & { data?: { payment?: Offer } }) | undefined;
   if (typeof envelope?.error?.code !== 'string') return unexpected(answer);
@@ -202,7 +205,7 @@ export function errorOf(answer: HttpAnswer): MarketplaceError {
   });
 }
 
-/** `Retry-After` in either of its forms. */
+/** Parses `Retry-After`, which is a number of seconds or a date. */
 export function retryAfterSeconds(headers: Headers): number | undefined {
   const value = headers.get('retry-after')?.trim();
   if (!value) return undefined;

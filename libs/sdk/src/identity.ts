@@ -3,14 +3,14 @@ import { solveProofOfWork, type ProofOfWorkOptions } from './proof-of-work.js';
 import type * as Api from './types.js';
 import type { Wallet } from './wallets.js';
 
-/** What a challenge is about, beside the wallet and the purpose. */
+/** The parts of a challenge beside the wallet and the purpose. */
 export interface ProofOptions extends Cancellable {
   agentId?: string;
-  /** The EVM chain a contract wallet lives on. */
+  /** The EVM chain on which a contract wallet is deployed. */
   chainId?: number;
 }
 
-/** Asks for a challenge and signs it. */
+/** Requests a challenge and signs it. */
 export async function proveWallet(
   http: HttpClient,
   wallet: Wallet,
@@ -25,7 +25,7 @@ export async function proveWallet(
   return { proof: { wallet_address: wallet.address, signature, nonce: challenge.nonce }, challenge };
 }
 
-/** Proves the wallet, pays with work, and gets a fresh key. */
+/** Proves the wallet, solves the proof of work, and gets a new key. */
 export async function recoverAccount(
   http: HttpClient,
   wallet: Wallet,
@@ -44,7 +44,7 @@ export async function openSession(http: HttpClient, wallet: Wallet, { signal }: 
   return http.data('POST', '/auth/session', { signal, body: proof });
 }
 
-/** The agent's wallet agrees to the human whose client this is. */
+/** Lets the wallet of an agent consent to being claimed by the human of this client. */
 export async function claimAgent(
   http: HttpClient,
   agent: Identified,
@@ -58,7 +58,7 @@ export async function claimAgent(
   });
 }
 
-/** The wallets of the account whose client this is. */
+/** The wallets of this client's account. */
 export class Wallets {
   readonly #http: HttpClient;
 

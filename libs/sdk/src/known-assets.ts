@@ -1,9 +1,9 @@
 import type { PaymentCurrency } from './types.js';
 
-/** Of the currencies of offers. */
+/** The decimals of the currencies of offers. */
 export const DECIMALS: Record<PaymentCurrency, number> = { USDC: 6, ETH: 18, SOL: 9 };
 
-/** USDC as its issuer deployed it, by CAIP-2 network. Source: developers.circle.com/stablecoins/usdc-contract-addresses. */
+/** The contracts of USDC that its issuer deployed, by CAIP-2 network. Source: developers.circle.com/stablecoins/usdc-contract-addresses. */
 const USDC: Record<string, string> = {
   'eip155:1': '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
   'eip155:10': '0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85',
@@ -16,13 +16,13 @@ const USDC: Record<string, string> = {
 
 /** A chain that a payer may pay on. */
 export interface PayableChain {
-  /** USDC's contract, where it is not known from its issuer. */
+  /** The contract of USDC on a chain that is not in the issuer's list. */
   usdc?: string;
 }
 
-/** The chains a payer may pay on, by CAIP-2 network; on others it pays nothing. */
+/** The chains on which a payer may pay, by CAIP-2 network. It pays on no other. */
 export type PayableChains = Readonly<Record<string, PayableChain>>;
 
-/** USDC's contract on a chain that may be paid on, where it is known. */
+/** The contract of USDC on a chain that a payer may pay on; undefined when it is not known. */
 export const usdcOf = (chains: PayableChains, network: string): string | undefined =>
   Object.hasOwn(chains, network) ? (chains[network]!.usdc ?? USDC[network]) : undefined;

@@ -14,23 +14,23 @@ export interface MarketplaceOptions {
   /** With or without `/api/v1` at its end. */
   baseUrl: string;
   apiKey?: string;
-  /** An `authorization_header` as registration returned it; wins over `apiKey`. */
+  /** An `authorization_header` as registration returned it. It has precedence over `apiKey`. */
   authorization?: string;
   fetch?: typeof fetch;
-  /** Bounds every single HTTP request; a minute by default. */
+  /** Limits every single HTTP request; a minute by default. */
   timeoutMs?: number;
   /** Cancels everything this client does. */
   signal?: AbortSignal;
   clock?: Clock;
-  /** What was paid; by default this process remembers it, and nobody after it. */
+  /** The store of payments; by default they are kept in memory and lost with the process. */
   payments?: PaymentStore;
 }
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 
 /**
- * The marketplace as one agent sees it. What it refuses and what gets lost on the way is thrown as `MarketplaceError`;
- * only `call` and `subscribe` repeat requests.
+ * The client of one agent. Refusals and network failures are thrown as `MarketplaceError`. Only `call` and `subscribe` repeat
+ * requests.
  */
 export class Marketplace {
   readonly #options: MarketplaceOptions;
@@ -56,12 +56,12 @@ export class Marketplace {
     return this.#http.baseUrl;
   }
 
-  /** Any request, its answer as it came, whatever the status. */
+  /** Sends any request and returns its answer as it was received, with any status. */
   send(method: Method, path: string, options?: RequestOptions): Promise<HttpAnswer> {
     return this.#http.send(method, path, options);
   }
 
-  /** Any request; the `data` of its success, or a `MarketplaceError`. */
+  /** Sends any request and returns the `data` of its success. @throws MarketplaceError for other answers. */
   request<T = unknown>(method: Method, path: string, options?: RequestOptions): Promise<T> {
     return this.#http.data<T>(method, path, options);
   }
@@ -74,7 +74,7 @@ export class Marketplace {
     return this.#http.data('POST', '/auth/challenge', { ...options, body });
   }
 
-  /** Proves the wallet, pays with work, registers; the new client acts with the key just issued. */
+  /** Proves the wallet, solves the proof of work and registers. Returns a client that uses the key just issued. */
   async register(
     wallet: Wallet,
     { displayName, signal, onProgress }: ProofOfWorkOptions & { displayName?: string } = {},
@@ -86,7 +86,7 @@ export class Marketplace {
     return { marketplace: this.authorizedBy(registration.authorization_header), registration };
   }
 
-  /** A fresh key for an agent that lost its own; the new client acts with it. */
+  /** Issues a new key for an agent that lost its own. Returns a client that uses it. */
   async recover(
     wallet: Wallet,
     options: ProofOfWorkOptions & { revokeExisting?: boolean } = {},
@@ -95,23 +95,23 @@ export class Marketplace {
     return { marketplace: this.authorizedBy(recovery.authorization_header), recovery };
   }
 
-  /** Signs a human operator in, whose account the first time opens; the new client acts for that human. */
+  /** Signs a human operator in, and creates the account on the first time. Returns a client that acts for that human. */
   async signIn(wallet: Wallet, options: Cancellable = {}): Promise<{ marketplace: Marketplace; session: Api.Session }> {
     const session = await openSession(this.#http, wallet, options);
     return { marketplace: this.authorizedBy(`Bearer ${session.session_token}`), session };
   }
 
-  /** Ends the session this client acts with. */
+  /** Ends the session of this client. */
   signOut(options?: Cancellable): Promise<{ ended: true }> {
     return this.#http.data('DELETE', '/auth/session', options);
   }
 
-  /** Claims an agent for the human this client acts for. */
+  /** Claims an agent for the human of this client. */
   claim(agent: Identified, agentWallet: Wallet, options: Cancellable = {}): Promise<Api.Claim> {
     return claimAgent(this.#http, agent, agentWallet, options);
   }
 
-  /** The same client with another credential, sent exactly as given. */
+  /** Returns the same client with another credential, which is sent exactly as given. */
   authorizedBy(authorization: string): Marketplace {
     return new Marketplace({ ...this.#options, authorization, payments: this.#payments });
   }
@@ -126,7 +126,7 @@ export class Marketplace {
     create: (body: Api.CreateApiKey, options?: Cancellable & { idempotencyKey?: string }): Promise<Api.CreatedApiKey> =>
       this.#http.data('POST', '/api-keys', { signal: options?.signal, headers: idempotency(options), body }),
 
-    /** With its budget, and what is spent and left of it. */
+    /** Returns the key with its budget, and how much of it is spent and left. */
     get: (key: Identified, options?: Cancellable): Promise<Api.ApiKeyDetail> =>
       this.#http.data('GET', `/api-keys/${idOf(key)}`, options),
 
@@ -137,7 +137,7 @@ export class Marketplace {
       this.#http.data('DELETE', `/api-keys/${idOf(key)}`, options),
   };
 
-  /** What all keys of the agent may spend together. */
+  /** The budget that all keys of the agent share. */
   readonly budget = {
     get: (options?: Cancellable): Promise<Api.AgentBudget> => this.#http.data('GET', '/me/budget', options),
 
@@ -159,7 +159,7 @@ export class Marketplace {
     challenge: (options?: Cancellable): Promise<Api.ListingChallenge> =>
       this.#http.data('POST', '/listings/challenge', options),
 
-    /** Solves the listing's proof of work, then creates it. */
+    /** Solves the proof of work of a new listing and creates it. */
     create: async (
       listing: Api.CreateListing,
       options?: ProofOfWorkOptions & { idempotencyKey?: string },
@@ -188,10 +188,11 @@ export class Marketplace {
     update: (listing: Identified, body: Api.UpdateEndpoint, options?: Cancellable): Promise<Api.Endpoint> =>
       this.#http.data('PUT', `/listings/${idOf(listing)}/endpoint`, { ...options, body }),
 
-    test: (listing: Identified, options?: Cancellable): Promise<Api.EndpointTest> =>
-      this.#http.data('POST', `/listings/${idOf(listing)}/endpoint/test`, options),
+    /** Sends `body`, or else the listing's example_input. */
+    test: (listing: Identified, { body, signal }: Cancellable & { body?: object } = {}): Promise<Api.EndpointTest> =>
+      this.#http.data('POST', `/listings/${idOf(listing)}/endpoint/test`, { signal, body: body && { body } }),
 
-    /** Both secrets sign the calls while they overlap (seconds, a day by default). */
+    /** Calls are signed with both secrets for `overlap` seconds, a day by default. */
     rotateSecret: (
       listing: Identified,
       { overlapSeconds, signal }: Cancellable & { overlapSeconds?: number } = {},
@@ -203,9 +204,9 @@ export class Marketplace {
   };
 
   /**
-   * Calls a per_call listing: pays once if it must, waits while the payment is being confirmed and through outages and
-   * limits, and repeats a request whose answer was lost, on the same payment. A `MarketplaceError` after paying carries the `relayRequestId` to
-   * resume with. A client without a key calls without an account, which `x402Payer` alone can pay for.
+   * Calls a per_call listing and pays once if it must. It waits while the payment is being confirmed and during outages and rate
+   * limits, and repeats a request whose answer was lost with the same payment. A `MarketplaceError` after paying has the
+   * `relayRequestId` to resume with. A client without a key calls without an account, which only `x402Payer` can pay for.
    */
   call<T = unknown>(listing: PricedListing, body: object, options: CallOptions = {}): Promise<CallResult<T>> {
     const context: CallContext = {
@@ -226,11 +227,11 @@ export class Marketplace {
     all: (query?: Api.GatewayRequestQuery, options?: Cancellable): AsyncGenerator<Api.GatewayRequest> =>
       this.#http.all('/gateway-requests', query, options?.signal),
 
-    get: (request: Identified, options?: Cancellable): Promise<Api.GatewayRequest> =>
+    get: (request: Identified, options?: Cancellable): Promise<Api.GatewayRequestDetail> =>
       this.#http.data('GET', `/gateway-requests/${idOf(request)}`, options),
   };
 
-  /** What concerns this account, as it happens, until the signal is aborted or the loop is left. Lost connections are opened again where they broke off. */
+  /** Reads the events of this account as they happen, until the signal is aborted or the loop is left. Lost connections are resumed. */
   events(options: EventOptions = {}): AsyncGenerator<Api.AccountEvent, void, undefined> {
     return followEvents({ http: this.#http, clock: this.#options.clock ?? systemClock }, options);
   }
@@ -243,10 +244,20 @@ export class Marketplace {
       this.#http.all('/ledger', query, options?.signal),
   };
 
-  /** What was earned and received, and what is due of fees and refunds. */
+  /** Amounts earned and received, and fees and refunds due. */
   balance(options?: Cancellable): Promise<Api.Balance> {
     return this.#http.data('GET', '/me/balance', options);
   }
+
+  /** What is owed back to this account, and by it. */
+  readonly refunds = {
+    list: (query?: Api.RefundQuery, options?: Cancellable): Promise<Api.Page<Api.Refund>> =>
+      this.#http.page('/refunds', query, options?.signal),
+
+    /** Names the transaction that paid a refund; the marketplace asks the chain. */
+    confirm: (refund: Identified, transaction: string, options?: Cancellable): Promise<Api.Refund> =>
+      this.#http.data('POST', `/refunds/${idOf(refund)}/confirm`, { ...options, body: { transaction } }),
+  };
 
   paymentRoutes(options?: Cancellable): Promise<Api.PaymentRoute[]> {
     return this.#http.data('GET', '/payment-routes', options);
@@ -262,12 +273,12 @@ export class Marketplace {
     get: (receipt: Identified, options?: Cancellable): Promise<Api.ReceiptDetail> =>
       this.#http.data('GET', `/receipts/${idOf(receipt)}`, options),
 
-    /** Signed by the marketplace; checked with the keys at `/.well-known/jwks.json`. */
+    /** The proof is signed by the marketplace and checked with the keys at `/.well-known/jwks.json`. */
     proof: (receipt: Identified, options?: Cancellable): Promise<Api.ReceiptProof> =>
       this.#http.data('GET', `/receipts/${idOf(receipt)}/proof`, options),
   };
 
-  /** Subscribes to a listing; of a paid one pays once, and waits until the payment is final. */
+  /** Subscribes to a listing. For a paid one it pays once and waits until the payment is final. */
   subscribe(listing: PricedListing, options: SubscribeOptions = {}): Promise<Api.Subscription> {
     return subscribe(
       { http: this.#http, clock: this.#options.clock ?? systemClock, store: this.#payments },
@@ -278,7 +289,7 @@ export class Marketplace {
 
   readonly subscriptions = subscriptionOperations(() => this.#http);
 
-  /** What subscriptions are paid with; calls are paid by `call`. */
+  /** Payments of subscriptions; calls are paid by `call`. */
   readonly payments = paymentOperations(() => this.#http);
 
   readonly reviews = {
@@ -289,11 +300,16 @@ export class Marketplace {
       this.#http.data('POST', `/reviews/${idOf(listing)}`, { ...options, body }),
   };
 
+  /** Who an agent is, what it sells and how that goes. */
+  agent(agent: Identified, options?: Cancellable): Promise<Api.Agent> {
+    return this.#http.data('GET', `/agents/${idOf(agent)}`, options);
+  }
+
   score(agent: Identified, options?: Cancellable): Promise<Api.AgentScore> {
     return this.#http.data('GET', `/agents/${idOf(agent)}/score`, options);
   }
 
-  /** Only where the marketplace runs in sandbox mode. */
+  /** Works only in a marketplace in sandbox mode. */
   readonly sandbox = {
     pay: (
       relayRequestId: string,

@@ -1,28 +1,28 @@
 import type { Offer, SandboxOutcome } from './types.js';
 
 /**
- * Pays offers on one rail, in two steps: what `prepare` made is kept before `send` moves money, so that a call that is
- * repeated after a crash sends the same payment again and makes no second one.
+ * Pays offers on one rail, in two steps: the payment that `prepare` makes is stored before `send` moves money. So a call that is
+ * repeated after a crash sends the same payment again and does not make a second one.
  */
 export interface Payer {
-  /** Names the rail in what is kept. */
+  /** The name of the rail in stored payments. */
   readonly rail: string;
-  /** Whether the offer's network and currency are allowed to this payer, and it can pay there. Asks nobody. */
+  /** Whether this payer may and can pay in the offer's currency on its network. Sends no request. */
   canPay(offer: Offer): boolean;
-  /** Makes the payment and moves nothing. Where there is no `send`, preparing one offer twice must not pay it twice. */
+  /** Makes the payment but moves no money. Without `send`, preparing one offer twice must not pay it twice. */
   prepare(offer: Offer, signal?: AbortSignal): Promise<PreparedPayment>;
   /**
-   * Moves the money: once, however often the same payment is sent. Absent where the headers pay. What it throws as a temporary
-   * `MarketplaceError` makes it send again.
+   * Moves the money once, however often the same payment is sent. Absent when the headers pay. It is called again after it threw a
+   * temporary `MarketplaceError`.
    */
   send?(payment: KeptPayment, signal?: AbortSignal): Promise<void>;
 }
 
-/** As JSON it is whole. It holds no key, and whoever has it can do nothing but make this payment. */
+/** A payment that survives serialisation to JSON. It contains no key; whoever has it can only make this payment. */
 export interface PreparedPayment {
-  /** Prove the payment in the repeated call (`PAYMENT-SIGNATURE` of x402). */
+  /** The headers that prove the payment in the repeated call (`PAYMENT-SIGNATURE` of x402). */
   headers?: Record<string, string>;
-  /** What `send` sends, as its chain takes it. */
+  /** The transaction that `send` sends, encoded for its chain. */
   transaction?: string;
 }
 
@@ -32,16 +32,16 @@ export interface KeptPayment extends PreparedPayment {
   offer: Offer;
 }
 
-/** What was paid, by relay request id. One that outlives the process keeps calls from being paid twice after a crash. */
+/** Stores payments by relay request id. A durable store prevents that calls are paid twice after a crash. */
 export interface PaymentStore {
   find(relayRequestId: string): Promise<KeptPayment | undefined>;
-  /** Keeps the first payment of an id, durably. @returns the one that is kept, which may be another's. */
+  /** Stores the first payment of an id durably. @returns the stored one, which a concurrent call may have made. */
   keep(payment: KeptPayment): Promise<KeptPayment>;
 }
 
 const MAX_REMEMBERED = 10_000;
 
-/** The last payments of this process. */
+/** Stores the last payments of this process, in memory. */
 export class RecentPayments implements PaymentStore {
   readonly #payments = new Map<string, KeptPayment>();
 
@@ -58,7 +58,7 @@ export class RecentPayments implements PaymentStore {
   }
 }
 
-/** Pays an offer, or sends again what was kept for it. */
+/** Pays an offer, or sends its stored payment again. */
 export async function payOnce(
   offer: Offer,
   payer: Payer,
@@ -73,7 +73,7 @@ export async function payOnce(
     offer,
   });
   if (!payer.send) {
-    // What is signed for one offer moves money once, however often it is signed; the newest signature is good for longest.
+    // All signatures for one offer together move money once, and the newest is valid for longest.
     const payment = await prepare();
     await store.keep(payment);
     return payment;
@@ -89,7 +89,7 @@ interface Sandbox {
   };
 }
 
-/** Pays with the play money of a marketplace in sandbox mode, where paying again what is paid changes nothing. */
+/** Pays with the play money of a marketplace in sandbox mode, where a second payment of an offer changes nothing. */
 export function sandboxPayer(marketplace: Sandbox, outcome: SandboxOutcome = 'paid'): Payer {
   return {
     rail: 'sandbox',

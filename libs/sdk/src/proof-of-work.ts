@@ -4,16 +4,16 @@ import type { Cancellable } from './http.js';
 
 export interface ProofOfWorkPuzzle {
   challenge: string;
-  /** How many hex zeros SHA-256(challenge + nonce) must start with. */
+  /** The number of hex zeros that SHA-256(challenge + nonce) must start with. */
   difficulty: number;
 }
 
 export interface ProofOfWorkOptions extends Cancellable {
-  /** Is told every few milliseconds how many nonces were tried, of how many that are needed on average. */
+  /** Called every few milliseconds with the number of nonces tried and the number that is needed on average. */
   onProgress?: (tried: number, expected: number) => void;
 }
 
-/** Some 15 ms of hashing, so that a server, a page or a timer in the same thread is never starved. */
+/** About 15 ms of hashing, so that other work of the same thread is not delayed for longer. */
 const HASHES_BETWEEN_YIELDS = 4_096;
 
 /**

@@ -1,7 +1,7 @@
 import type { Clock } from './clock.js';
 import { MarketplaceError } from './errors.js';
 
-/** How long a request is repeated. */
+/** For how long a request is repeated. */
 export interface RetryLimits {
   clock: Clock;
   /** Milliseconds since the epoch. */
@@ -23,7 +23,7 @@ export async function retry<T>(request: () => Promise<T>, limits: RetryLimits): 
   }
 }
 
-/** @throws `giveUp` where the deadline would pass meanwhile. */
+/** @throws `giveUp` when the deadline would pass before the wait ends. */
 export async function pause(
   seconds: number,
   giveUp: MarketplaceError,

@@ -10,17 +10,17 @@ export interface SellerRequest<B = unknown> {
   call: SellerCall;
 }
 
-/** Returns what the buyer gets as `seller_response`, or a `reply()` with another status than 200. */
+/** Returns the `seller_response` that the buyer gets, or a `reply()` with another status than 200. */
 export type SellerHandler<B = unknown> = (request: SellerRequest<B>) => unknown;
 
 export interface SellerServerOptions {
-  /** A function where the secret is known only after the listing was created with this server's address. */
+  /** May be a function, when the secret is known only after the listing was created with this server's address. */
   secret: SigningSecrets | (() => SigningSecrets);
-  /** A free one by default. */
+  /** A free port by default. */
   port?: number;
   /** 127.0.0.1 by default. */
   host?: string;
-  /** Is given what the handler threw, which the buyer is not told; writes it to the console by default. */
+  /** Called with what the handler threw, which the buyer is not told. Writes it to the console by default. */
   onError?: (error: unknown) => void;
 }
 
@@ -43,7 +43,7 @@ export function reply(status: number, body: unknown): Reply {
 
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
-/** A small HTTP server that lets only the marketplace in: 401 without a valid signature, 500 when the handler throws. */
+/** A small HTTP server that only the marketplace can call: it answers 401 without a valid signature, and 500 when the handler throws. */
 export async function sellerServer<B = unknown>(
   handler: SellerHandler<B>,
   { secret, port = 0, host = '127.0.0.1', onError = console.error }: SellerServerOptions,

@@ -1,12 +1,12 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { SignatureError } from './errors.js';
 
-/** `whsec_<base64>`, or several while a rotated one is still valid. */
+/** `whsec_<base64>`, or several of them while a rotated one is still valid. */
 export type SigningSecrets = string | readonly string[];
 
 export interface SignedRequest {
   headers: Headers | Record<string, string | readonly string[] | undefined>;
-  /** The bytes as they arrived; parsing and serialising again breaks the signature. */
+  /** The bytes as they were received. A body that was parsed and serialised again does not match the signature. */
   rawBody: string | Uint8Array;
   secret: SigningSecrets;
   /** How far the timestamp may be from now, in either direction. */
@@ -16,8 +16,8 @@ export interface SignedRequest {
 }
 
 /**
- * A call the marketplace made. Signed are `requestId`, `timestamp` and the body; the rest describes them. A seller whose
- * work must not happen twice keeps the `requestId`: a repeated attempt carries the same.
+ * A call that the marketplace made. The signature covers `requestId`, `timestamp` and the body. A seller whose work must not
+ * be done twice stores the `requestId`, since a repeated attempt has the same one.
  */
 export interface SellerCall {
   requestId: string;
@@ -33,7 +33,7 @@ const MIN_SECRET_BYTES = 24;
 const DEFAULT_TOLERANCE_SECONDS = 300;
 
 /**
- * Proves that a request comes from the marketplace, is whole and is recent.
+ * Checks that a request comes from the marketplace, is unchanged and is recent.
  * @throws SignatureError when it is not; TypeError when a secret is not a signing secret.
  */
 export function verifyRequest(request: SignedRequest): SellerCall {
@@ -69,7 +69,7 @@ export function verifyRequest(request: SignedRequest): SellerCall {
 
 function sign(secret: string, requestId: string, timestamp: string, rawBody: string | Uint8Array): string {
   const key = secret.startsWith(SECRET_PREFIX) ? Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64') : undefined;
-  // An empty or short key would let anybody sign.
+  // Anybody could sign with an empty or short key.
   if (!key || key.length < MIN_SECRET_BYTES)
     throw new TypeError('A signing secret is whsec_<base64 of 24 bytes or more>.');
   return `v1,${createHmac('sha256', key).update(`${requestId}.${timestamp}.`).update(rawBody).digest('base64')}`;

@@ -1,4 +1,4 @@
-/** For those who sell, on Node.js and what has its modules. */
+/** The part of the SDK for sellers, for Node.js and runtimes with its modules. */
 export { SignatureError } from './errors.js';
 export type { SignatureFailure } from './errors.js';
 export { verifyRequest } from './seller-signature.js';

@@ -2,25 +2,25 @@ import { checkOffer, refused } from './check-offer.js';
 import type { Clock } from './clock.js';
 import { MarketplaceError } from './errors.js';
 import { errorOf, idempotency, idOf, listedPriceOf, rawIdOf } from './http.js';
-import type { Cancellable, HttpClient, Identified, PricedListing } from './http.js';
+import type { Cancellable, HttpAnswer, HttpClient, Identified, PricedListing } from './http.js';
 import { payOnce, type Payer, type PaymentStore } from './payer.js';
 import { retry, type RetryLimits } from './retry.js';
 import type * as Api from './types.js';
 
 export interface SubscribeOptions extends Cancellable {
-  /** Without it a 402 is thrown, its offer in `error.payment`. */
+  /** Without a payer a 402 is thrown, with its offer in `error.payment`. */
   pay?: Payer | readonly Payer[];
-  /** USD, as a decimal; a dearer offer is refused with `PRICE_ABOVE_LIMIT` and not paid. None by default. */
+  /** USD, as a decimal. A more expensive offer is not paid but refused with `PRICE_ABOVE_LIMIT`. No limit by default. */
   maxPriceUsd?: string | number;
   originCurrency?: Api.PaymentCurrency;
   idempotencyKey?: string;
-  /** The whole of it with all its waiting, for an outage as for the payment to be final; five minutes by default. */
+  /** Limits the whole operation, with its waits for outages and for the payment to be final; five minutes by default. */
   timeoutMs?: number;
 }
 
 const DEFAULT_TIMEOUT_MS = 300_000;
 
-/** One logical subscription: asked for, paid at most once, and verified until the payment is final. */
+/** Makes one subscription: requests it, pays it at most once, and verifies the payment until it is final. */
 export async function subscribe(
   { http, clock, store }: { http: HttpClient; clock: Clock; store: PaymentStore },
   listing: PricedListing,
@@ -28,15 +28,18 @@ export async function subscribe(
 ): Promise<Api.Subscription> {
   const { originCurrency, signal, pay, maxPriceUsd, idempotencyKey = crypto.randomUUID() } = options;
   const limits: RetryLimits = { clock, deadline: clock.now() + (options.timeoutMs ?? DEFAULT_TIMEOUT_MS), signal };
-  const answer = await retry(async () => {
-    const subscribed = await http.send('POST', '/subscribe', {
-      signal,
-      headers: idempotency({ idempotencyKey }),
-      body: { listing_id: rawIdOf(listing), origin_currency: originCurrency },
-    });
-    if (subscribed.status >= 400 && errorOf(subscribed).isTemporary) throw errorOf(subscribed);
-    return subscribed;
-  }, limits);
+  const ask = (proof: Record<string, string> = {}): Promise<HttpAnswer> =>
+    retry(async () => {
+      const subscribed = await http.send('POST', '/subscribe', {
+        signal,
+        headers: { ...idempotency({ idempotencyKey }), ...proof },
+        body: { listing_id: rawIdOf(listing), origin_currency: originCurrency },
+      });
+      if (subscribed.status === 202) throw stillPending(pendingOf(subscribed));
+      if (subscribed.status >= 400 && errorOf(subscribed).isTemporary) throw errorOf(subscribed);
+      return subscribed;
+    }, limits);
+  const answer = await ask();
   const data = (answer.json as { data?: unknown } | undefined)?.data;
   if (answer.status === 201) return data as Api.Subscription;
   const refusal = errorOf(answer);
@@ -54,12 +57,17 @@ export async function subscribe(
     const routes = (): Promise<Api.PaymentRoute[]> =>
       retry(() => http.data('GET', '/payment-routes', { signal }), limits);
     await checkOffer(offer, { maxPriceUsd, listedPriceUsd: listedPriceOf(listing) }, clock.now(), routes);
-    await retry(() => payOnce(offer, payer, store, signal), limits);
+    const { headers } = await retry(() => payOnce(offer, payer, store, signal), limits);
+    if (headers) {
+      const paid = await ask(headers);
+      if (paid.status !== 201) throw errorOf(paid);
+      return (paid.json as { data: Api.Subscription }).data;
+    }
   }
   const { payment_id, relay_request_id } = offer;
   const verified = await retry(async () => {
     const verification = await paymentOperations(() => http).verify({ payment_id, relay_request_id }, { signal });
-    if ('status' in verification) throw stillPending(offer, verification);
+    if ('status' in verification) throw stillPending(verification, offer);
     return verification;
   }, limits);
   return verified.subscription;
@@ -90,18 +98,20 @@ export const paymentOperations = (http: () => HttpClient) => ({
   get: (payment: Identified, options?: Cancellable): Promise<Api.Payment> =>
     http().data('GET', `/payments/${idOf(payment)}`, options),
 
-  /** The subscription the payment started; or that it is not final, and when to ask again. */
+  /** Returns the subscription that the payment started, or when to ask again because the payment is not final. */
   verify: (proof: Api.PaymentProof, options?: Cancellable): Promise<Api.VerifiedPayment | Api.PaymentPending> =>
     http().data('POST', '/payments/verify', { ...options, body: proof }),
 });
 
-/** As payers know it. */
+/** The offer in the form that payers take. */
 function asOffer(offer: Api.SubscriptionOffer): Api.Offer & { payment_id: string } {
-  const { payment_id, status, requirements, fees, provider } = offer;
-  return { payment_id, relay_request_id: requirements.relayRequestId, status, requirements, fees, provider };
+  const { payment_id, status, requirements, fees, provider, x402 } = offer;
+  return { payment_id, relay_request_id: requirements.relayRequestId, status, requirements, fees, provider, x402 };
 }
 
-function stillPending(payment: Api.Offer, { retry_after_seconds, reason }: Api.PaymentPending): MarketplaceError {
+const pendingOf = ({ json }: HttpAnswer): Api.PaymentPending => (json as { data: Api.PaymentPending }).data;
+
+function stillPending({ retry_after_seconds, reason }: Api.PaymentPending, payment?: Api.Offer): MarketplaceError {
   return new MarketplaceError({
     status: 202,
     code: 'PAYMENT_PENDING',

@@ -1,9 +1,9 @@
-/** The shapes of the interface, from its OpenAPI document; interfaces, so that editors and the compiler name them. */
+/** The types of the interface, taken from its OpenAPI document. They are interfaces, so that editors and the compiler show their names. */
 import type { components, operations, paths } from '#openapi';
 
 type Operation = keyof operations;
 type Json<Content> = Content extends { content: { 'application/json': infer Body } } ? Body : never;
-/** `data` of an operation's success, or of its answer with another status. */
+/** The `data` of an operation's success, or of its answer with another status. */
 export type Data<Name extends Operation, Status = 200 | 201> =
   Json<operations[Name]['responses'][Status & keyof operations[Name]['responses']]> extends { data: infer Value }
     ? Value
@@ -24,7 +24,7 @@ export type Paths = paths;
 export type ErrorBody = Omit<components['schemas']['Error']['error'], 'details'> & {
   details?: Record<string, unknown>;
 };
-/** What the service says to do next. */
+/** What the client should do next. */
 export type Recovery = components['schemas']['Recovery'];
 export type NextAction = Recovery['next_action'];
 export interface Health extends Data<'getHealth'> {}
@@ -62,7 +62,7 @@ export interface RevokedApiKey extends Data<'revokeApiKey'> {}
 
 export interface Category extends Item<'listCategories'> {}
 export interface ListingChallenge extends Data<'createListingChallenge'> {}
-/** Everything of a new listing but its proof of work, which `listings.create` solves. */
+/** The fields of a new listing except its proof of work, which `listings.create` solves. */
 export type CreateListing = Proofless<Body<'createListing'>>;
 export interface CreatedListing extends Data<'createListing'> {}
 export type UpdateListing = Body<'updateListing'>;
@@ -73,14 +73,14 @@ export type ListingQuery = Omit<Query<'searchListings'>, 'min_price' | 'max_pric
   min_price?: number | string;
   max_price?: number | string;
 };
-/** What an account is told of. */
+/** An event that concerns an account. */
 export interface AccountEvent extends Item<'listEvents'> {}
-/** A listing as search shows it. */
+/** A listing in the results of search. */
 export interface Listing extends Item<'searchListings'> {}
 export interface ListingDetail extends Data<'getListing'> {}
 export type ListingProvider = Listing['provider'];
 export type ListingRating = NonNullable<ListingDetail['rating']>;
-/** A listing as other resources name it. */
+/** A listing as other resources refer to it. */
 export type ListingRef = Pick<Listing, 'id' | 'name' | 'slug'>;
 export type PricingModel = Listing['pricing_model'];
 export type PaymentCurrency = Listing['preferred_currency'];
@@ -115,13 +115,13 @@ export interface X402Requirements {
 /** How a signed payment was settled: the decoded header `PAYMENT-RESPONSE`. */
 export interface X402Settlement {
   success: boolean;
-  /** Its hash on `network`; empty where nothing was settled. */
+  /** The hash of the transaction on `network`; empty when nothing was settled. */
   transaction: string;
   network: string;
   payer?: string;
   errorReason?: string;
 }
-/** What to pay: `data.payment` of a 402 to a call with or without a key, or for a period of a subscription. */
+/** The offer in `data.payment` of a 402, for a call with or without a key or for a period of a subscription. */
 export interface Offer extends Partial<Omit<CallOffer, 'requirements' | 'x402'>> {
   relay_request_id: string;
   requirements: Loose<CallOffer['requirements'], 'amount' | 'currency' | 'relayRequestId' | 'expiresAt'>;
@@ -136,11 +136,18 @@ export interface GatewayResult<T = unknown> extends Omit<Data<'executeCall'>, 's
 export type ChargedAmount = GatewayResult['charged_amount'];
 export type CentFees = GatewayResult['fees'];
 export interface PendingCall extends Data<'executeCall', 202> {}
-export interface GatewayRequest extends Data<'getGatewayRequest'> {}
+export interface GatewayRequest extends Item<'listGatewayRequests'> {}
+/** And every attempt at its delivery. */
+export interface GatewayRequestDetail extends Data<'getGatewayRequest'> {}
 export type GatewayRequestStatus = GatewayRequest['status'];
 export type GatewayRequestQuery = Query<'listGatewayRequests'>;
 export type Party = GatewayRequest['buyer'];
 export interface Balance extends Data<'getBalance'> {}
+/** A month of the ledger: the answer as it comes, its entries in `data`. */
+export type Statement = Json<operations['getStatement']['responses'][200]>;
+/** What is owed back to the account or by it. */
+export interface Refund extends Item<'listRefunds'> {}
+export type RefundQuery = Query<'listRefunds'>;
 export interface LedgerEntry extends Item<'listLedger'> {}
 export type LedgerEntryType = LedgerEntry['type'];
 export type LedgerQuery = Query<'listLedger'>;
@@ -157,7 +164,7 @@ export interface ListedSubscription extends Item<'listSubscriptions'> {}
 export interface SubscriptionDetail extends Data<'getSubscription'> {}
 export type SubscriptionQuery = Query<'listSubscriptions'>;
 export interface CancelledSubscription extends Data<'cancelSubscription'> {}
-/** What to pay for a period of a subscription; `status` is `verified` once it is paid: then verifying it is all that is left. */
+/** The offer for a period of a subscription. Its `status` is `verified` once it is paid; then it only has to be verified. */
 export interface SubscriptionOffer extends Data<'createPayment'> {}
 export type PaymentProof = Body<'verifyPayment'>;
 export interface VerifiedPayment extends Data<'verifyPayment'> {}
@@ -167,5 +174,6 @@ export interface Payment extends Data<'getPayment'> {}
 
 export type CreateReview = Body<'createReview'>;
 export interface Review extends Data<'createReview'> {}
+export interface Agent extends Data<'getAgent'> {}
 export interface AgentScore extends Data<'getScore'> {}
 export type CategoryScore = AgentScore['categories'][number];

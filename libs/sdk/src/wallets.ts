@@ -7,24 +7,24 @@ import { typedDataHash, type Hex, type TypedData } from './eip712.js';
 
 export type ChainType = 'evm' | 'solana';
 
-/** What proves an agent's identity. The key stays in the closure: logging or serialising a wallet shows no secret. */
+/** Proves the identity of an agent. The key stays in a closure, so that logging or serialising a wallet reveals no secret. */
 export interface Wallet {
   readonly address: string;
   readonly chainType: ChainType;
   /** Signs the UTF-8 text exactly as given: EIP-191 in hex for EVM, ed25519 in base58 for Solana. */
   sign(message: string): Promise<string>;
-  /** The private key (hex for EVM, base58 of 64 bytes for Solana), for keeping a generated wallet. */
+  /** Returns the private key (hex for EVM, base58 of 64 bytes for Solana), to store a generated wallet. */
   exportKey(): string;
 }
 
-/** It also signs payments: `x402Payer` takes it. */
+/** A wallet that also signs payments, for `x402Payer`. */
 export interface EvmWallet extends Wallet {
   readonly address: Hex;
   signTypedData(typedData: TypedData): Promise<Hex>;
   exportKey(): Hex;
 }
 
-/** An EVM account, random when no key is given. */
+/** Makes the wallet of an EVM account, a random one when no key is given. */
 export function evmWallet(privateKey: Hex = `0x${bytesToHex(secp256k1.utils.randomPrivateKey())}`): EvmWallet {
   const key = hexToBytes(privateKey.slice(2));
   const signHash = (hash: Uint8Array): Hex => {
@@ -43,7 +43,7 @@ export function evmWallet(privateKey: Hex = `0x${bytesToHex(secp256k1.utils.rand
   };
 }
 
-/** A Solana account from a 64-byte secret key or a 32-byte seed (bytes or base58), random when none is given. */
+/** Makes the wallet of a Solana account from a 64-byte secret key or a 32-byte seed (bytes or base58), random by default. */
 export function solanaWallet(secretKey: Uint8Array | string = ed25519.utils.randomPrivateKey()): Wallet {
   const bytes = typeof secretKey === 'string' ? base58.decode(secretKey) : secretKey;
   if (bytes.length !== 32 && bytes.length !== 64)
@@ -58,7 +58,7 @@ export function solanaWallet(secretKey: Uint8Array | string = ed25519.utils.rand
   };
 }
 
-/** Letter case is the checksum of an address. Source: eips.ethereum.org/EIPS/eip-55. */
+/** Writes an address with its checksum, which is the case of its letters. Source: eips.ethereum.org/EIPS/eip-55. */
 function checksummed(address: string): Hex {
   const digest = bytesToHex(keccak_256(utf8ToBytes(address)));
   return `0x${address.replace(/[a-f]/g, (letter, at: number) => (digest[at]! >= '8' ? letter.toUpperCase() : letter))}`;

@@ -18,7 +18,7 @@ const AUTHORIZATION_TYPES = {
   ],
 } as const;
 
-/** A signature that stays good for longer than this is not given. */
+/** The longest time for which a signature is made valid. */
 const MAX_AUTHORIZATION_SECONDS = 3600;
 
 /**
@@ -43,7 +43,7 @@ export function x402Payer(account: Pick<EvmWallet, 'address' | 'signTypedData'>,
         value: accepted.amount,
         validAfter: '0',
         validBefore: String(Math.floor(Date.now() / 1000) + accepted.maxTimeoutSeconds),
-        // The offer's own: however often one offer is signed, its token contract moves the money once.
+        // The nonce comes from the offer, so that the token contract moves the money once, however often the offer is signed.
         nonce: `0x${bytesToHex(sha256(`x402 ${offer.relay_request_id}`))}` as Hex,
       };
       const { name, version } = accepted.extra as { name: string; version: string };
@@ -74,7 +74,7 @@ export function x402Payer(account: Pick<EvmWallet, 'address' | 'signTypedData'>,
   };
 }
 
-/** Of USDC's own contract on a chain that is allowed, as the payer knows it; the offer's word for either is not enough. */
+/** The domain of the USDC contract on an allowed chain, as the payer knows it. The offer's own statement is not trusted. */
 function requirementsFor({ x402 }: Offer, chains: PayableChains): X402Requirements | undefined {
   return x402?.accepts.find(
     ({ scheme, network, asset, extra }) =>

@@ -53,7 +53,7 @@ describe('processes of a test', () => {
     const fixture = fileURLToPath(new URL('./fixtures/hold-process.ts', import.meta.url));
     const holder = startOwnProcess(
       process.execPath,
-      ['--conditions=@market/source', '--import', '@swc-node/register/esm-register', fixture],
+      ['--conditions=@market/source', '--import', '../../.config/typescript.mjs', fixture],
       { cwd: fileURLToPath(new URL('..', import.meta.url)) },
     );
     const pid = await eventually(() => {

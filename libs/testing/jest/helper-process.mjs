@@ -5,16 +5,15 @@ import { fileURLToPath } from 'node:url';
 const PACKAGE_ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * Runs a source file in a process of its own, because jest loads its global set-up without the export conditions and
- * transforms the sources need. The helper says one line when it stands, and ends when its standard input closes: nothing
- * it started outlives jest, however jest ends.
+ * Runs a source file in a process of its own. The helper prints one line when it is ready, and ends when its standard input closes, so
+ * that nothing that it started outlives jest, however jest ends.
  *
- * @returns what it said, and how to end it.
+ * @returns the line, and a function that ends the helper.
  */
 export async function startHelper(file, args = []) {
   const helper = spawn(
     process.execPath,
-    ['--conditions=@market/source', '--import', '@swc-node/register/esm-register', file, ...args],
+    ['--conditions=@market/source', '--import', '../../.config/typescript.mjs', file, ...args],
     {
       cwd: PACKAGE_ROOT,
       stdio: ['pipe', 'pipe', 'inherit'],

@@ -4,3 +4,4 @@ export * from './fake-bus.js';
 export type * from './marketplace/running-marketplace.js';
 export * from './marketplace/start-marketplace.js';
 export * from './test-clock.js';
+export { OPERATOR } from './marketplace/operator.js';

@@ -6,7 +6,7 @@ import { AppProcess } from './app-process.js';
 import type { RunningMarketplace } from './running-marketplace.js';
 
 export async function startStandalone(env: Record<string, string>): Promise<RunningMarketplace> {
-  const dataDir = await temporaryDirectory('standalone');
+  const dataDir = env.DATA_DIR ?? (await temporaryDirectory('standalone'));
   const [port, internalPort] = [await freePort(), await freePort()];
   const standalone = new AppProcess({
     app: 'standalone',

@@ -1,5 +1,6 @@
 import { eventually } from '@market/test-servers';
 import { startDistributed } from './distributed.js';
+import { OPERATOR } from './operator.js';
 import type { MarketplaceOptions, RunningMarketplace } from './running-marketplace.js';
 import { startStandalone } from './standalone.js';
 
@@ -13,6 +14,7 @@ const TEST_SETTINGS = {
   RATE_LIMITS: ['registrations', 'challenges', 'catalog', 'refusals', 'reads', 'writes']
     .map((name) => `${name}=1000000/1`)
     .join(','),
+  OPERATORS: OPERATOR.address,
   PAYMENTS_MODE: 'sandbox',
   ALLOW_PRIVATE_ENDPOINTS: 'true',
   REGISTRATION_POW_DIFFICULTY: '1',
