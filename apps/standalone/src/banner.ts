@@ -8,7 +8,7 @@ export interface BannerFacts {
   seconds: number;
 }
 
-/** What someone who just typed `npm start` wants to know. */
+/** The text that `npm start` prints when the marketplace takes requests. */
 export function printBanner({ settings, port, dataPath, embedded, seconds }: BannerFacts): void {
   const base = `http://${settings.HOST || 'localhost'}:${port}`;
   const sandbox = (settings.PAYMENTS_MODE || 'sandbox') === 'sandbox';

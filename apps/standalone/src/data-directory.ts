@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 
-/** Where a standalone marketplace keeps what it must not lose. */
+/** The directory with the durable data of a standalone marketplace. */
 export interface DataDirectory {
   path: string;
   postgresDir: string;
-  /** Made once, on the first start; read from then on. */
+  /** The first start generates them; later starts read them. */
   secrets: { ENCRYPTION_KEYS: string; PAYMENTS_LEDGER_SIGNING_KEYS: string };
 }
 
@@ -25,7 +25,7 @@ export async function openDataDirectory(path: string): Promise<DataDirectory> {
 
 const randomKey = (): string => randomBytes(32).toString('base64');
 
-/** Written beside and renamed, so that a crash leaves either no file or a whole one. */
+/** The file is written under another name and then renamed, so that a crash leaves either no file or a complete one. */
 async function secretIn(file: string, fresh: string): Promise<string> {
   try {
     return (await readFile(file, 'utf8')).trim();

@@ -7,5 +7,5 @@ import type { ServiceDefinition } from '@market/runtime';
 
 export type KeepingService = ServiceDefinition & Required<Pick<ServiceDefinition, 'database'>>;
 
-/** Those that have a database, in the order in which they start. What only administers them starts faster without the edge. */
+/** The services that have a database, in the order in which they start. Commands of operators start faster without the edge. */
 export const keepingServices = [identity, catalog, paymentsLedger, gateway, reputation] as KeepingService[];

@@ -10,9 +10,9 @@ export interface CommandLine {
 }
 
 /**
- * What was typed after `npm run admin --`; undefined where help is asked for.
- * @param user answers for the command unless `--as` names someone.
- * @throws CommandFailure saying what is wrong and how it should read.
+ * Parses the arguments after `npm run admin --`. Returns undefined when they ask for help.
+ * @param user is recorded as the operator unless `--as` names another.
+ * @throws CommandFailure that says what is wrong and shows the right syntax.
  */
 export function readCommandLine(
   words: readonly string[],
@@ -61,6 +61,6 @@ export function usageOf({ name, arguments: expected = [], options = {} }: AdminC
   return [name, ...expected.map((argument) => `<${argument}>`), ...named, '[--as <name>]'].join(' ');
 }
 
-/** One command a paragraph. */
+/** The help text, with one paragraph for each command. */
 export const helpOf = (commands: readonly AdminCommand[]): string =>
   commands.map((command) => `  ${usageOf(command)}\n      ${command.help}`).join('\n');

@@ -2,6 +2,7 @@ import { Database, latestOperatorActions, type OperatorAction } from '@market/pe
 import { CommandFailure, databaseUrlOf, runCommand, type CommandInput, type Environment } from '@market/runtime';
 import { keepingServices } from '../keeping-services.js';
 import type { AdminCommand } from './admin-command.js';
+import { backupCommands } from './backup.js';
 import { doctor } from './doctor.js';
 
 type Entry = OperatorAction & { doneAt: Date; service: string };
@@ -35,14 +36,22 @@ const audit: AdminCommand = {
   },
 };
 
-/** Everything an operator may ask for: what the services declare, and the trail of what was done. */
+/** All commands of operators: those that the services declare, and the one that lists what operators did. */
 export const adminCommands: readonly AdminCommand[] = [
   ...keepingServices.flatMap((service) =>
     (service.commands ?? []).map((command) => ({
       ...command,
-      run: (input: CommandInput, env: Environment) => runCommand(service, command, input, env),
+      run: (input: CommandInput, env: Environment) =>
+        runCommand(
+          service,
+          command,
+          input,
+          env,
+          keepingServices.filter(({ name }) => command.asks?.includes(name)),
+        ),
     })),
   ),
   audit,
+  ...backupCommands,
   doctor,
 ];

@@ -10,8 +10,8 @@ import { tellStory } from './story.js';
 import { shortenSecrets, Transcript } from './transcript.js';
 
 /**
- * A buyer and a seller live through one paid call and all that belongs to it, and every promise on the way is checked.
- * `BASE_URL` takes a running marketplace in sandbox mode that may call private addresses, in place of one of our own.
+ * Runs a paid call between a buyer and a seller, with what comes before and after it, and checks every answer.
+ * `BASE_URL` names a running marketplace to use instead of a new one. It must be in sandbox mode and may call private addresses.
  */
 async function main(): Promise<void> {
   const cancel = new AbortController();
@@ -22,10 +22,10 @@ async function main(): Promise<void> {
   if (process.env['BASE_URL']) return tellStory(process.env['BASE_URL'], transcript, cancel.signal);
   const directory = await mkdtemp(join(tmpdir(), 'market-demo-'));
   try {
-    // The embedded database may run as another user, who must be able to pass through.
+    // The embedded database may run as another user, which must be able to enter this directory.
     await chmod(directory, 0o711);
     const port = await freePort();
-    // Nothing of the caller's environment: a DATABASE_URL in it must not be played with.
+    // The caller's environment is not passed on, because its DATABASE_URL may name a database with real data.
     const marketplace = await startMarketplace({
       HOST: '127.0.0.1',
       PORT: String(port),

@@ -17,7 +17,7 @@ interface Story {
   listing: CreatedListing;
 }
 
-/** @throws BrokenPromise or MarketplaceError at the first thing that is not as promised. */
+/** @throws BrokenPromise or MarketplaceError at the first answer that is not as documented. */
 export async function tellStory(baseUrl: string, transcript: Transcript, signal: AbortSignal): Promise<void> {
   const visitor = new Marketplace({ baseUrl, fetch: transcript.fetch, signal });
   const desk = { url: '', isDown: false, calls: 0, secret: '' };
@@ -267,7 +267,7 @@ const entriesOf = async (agent: Marketplace, { id }: CreatedListing): Promise<Le
 
 const latestReceipt = async (agent: Marketplace) => agent.receipts.get((await agent.receipts.list()).data[0]!);
 
-/** What the marketplace answers to something it must refuse; undefined when it does not. */
+/** The refusal of a request that the marketplace must refuse; undefined when it did not refuse it. */
 async function refusalOf(attempt: Promise<unknown>): Promise<MarketplaceError | undefined> {
   return attempt.then(
     () => undefined,

@@ -5,7 +5,7 @@ export interface Output {
   hasColors?(): boolean;
 }
 
-/** Something is not as the marketplace promises. */
+/** An answer of the marketplace is not as documented. */
 export class BrokenPromise extends Error {
   override readonly name = 'BrokenPromise';
 
@@ -17,11 +17,11 @@ export class BrokenPromise extends Error {
   }
 }
 
-/** The headers worth a reader's time. */
+/** The headers that the transcript shows. */
 const SHOWN_HEADERS = ['authorization', 'idempotency-key', 'x-market-relay-request-id', 'x-request-id'];
 const INDENT = '     ';
 
-/** Writes the story down: numbered steps, HTTP exchanges, promises kept. Keys never appear in full. */
+/** Prints the demo: numbered steps, HTTP exchanges and checks that passed. Keys are never shown in full. */
 export class Transcript {
   promisesKept = 0;
   #steps = 0;
@@ -30,14 +30,14 @@ export class Transcript {
 
   constructor(private readonly out: Output) {}
 
-  /** @param isDetailed whether its requests are shown whole, where no such answer was shown before. */
+  /** @param isDetailed whether its requests are shown with their bodies, the first time that an answer of the kind appears. */
   step(title: string, { isDetailed = false } = {}): void {
     this.#isDetailed = isDetailed;
     this.#steps += 1;
     this.#write(`\n ${this.#style('cyan', String(this.#steps).padStart(2))}  ${this.#style('bold', title)}`);
   }
 
-  /** Rows of cells under each other. */
+  /** Prints rows whose cells are aligned in columns. */
   table(rows: string[][]): void {
     const shown = rows.map((row) => row.map(shortenSecrets));
     const width = (column: number): number => Math.max(...shown.map((row) => row[column]?.length ?? 0));
@@ -51,14 +51,14 @@ export class Transcript {
       );
   }
 
-  /** Holds the marketplace to its word. @throws BrokenPromise with what was found instead. */
+  /** Checks a condition and prints it. @throws BrokenPromise with what was found instead. */
   promise(promise: string, isKept: boolean, found?: unknown): void {
     if (!isKept) throw new BrokenPromise(promise, found);
     this.promisesKept += 1;
     this.#write(`${INDENT}${this.#style('green', '✓')} ${promise}`);
   }
 
-  /** Writes down what it carries. */
+  /** A `fetch` that prints each request and its answer. */
   readonly fetch: typeof fetch = async (input, init) => {
     const { method, url, headers } = new Request(input, init);
     const response = await fetch(input, init);
@@ -92,7 +92,7 @@ export class Transcript {
   }
 }
 
-/** Leaves enough of a key, a secret, an address or a digest to recognise it. */
+/** Shortens keys, secrets, addresses and digests to what is enough to recognise them. */
 export function shortenSecrets(text: string): string {
   return text
     .replace(/am_k_([0-9A-Za-z]{4})[0-9A-Za-z]+/g, 'am_k_$1…')

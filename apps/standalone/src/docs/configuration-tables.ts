@@ -6,7 +6,7 @@ interface Group {
   variables: Variable[];
 }
 
-/** Every variable that the code declares, as Markdown tables, a table a reader. */
+/** Every variable that the code declares, as Markdown tables: one for each process that reads them. */
 export function configurationTables(): string {
   const groups: Group[] = [
     { title: 'Every process', variables: Object.values(platformConfig.variables) },
@@ -45,6 +45,6 @@ function valuesOf(schema: Variable['schema']): string {
   return format === 'uri' ? 'URL' : 'text';
 }
 
-/** The default as the environment would write it, whatever the process makes of it. */
+/** The default as it would be written in the environment, before it is parsed. */
 const writtenDefaultOf = (schema: Variable['schema']): string | undefined =>
   schema.toJSONSchema({ unrepresentable: 'any', io: 'input' }).default as string | undefined;

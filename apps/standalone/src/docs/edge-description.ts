@@ -5,14 +5,14 @@ export interface OpenApiDocument {
   paths: Record<string, Record<string, { responses: Record<string, unknown> }>>;
 }
 
-/** What the edge serves, as the code of today makes it. */
+/** The operations that the edge serves, taken from the present code. */
 export interface EdgeDescription {
   document: OpenApiDocument;
   /** `GET /api/v1/listings/:listingId`, HEAD and OPTIONS aside. */
   routes: string[];
 }
 
-/** The edge as it stands in a marketplace at the address that examples name; the secret seals nothing. */
+/** The edge of a marketplace at the address that the examples use. The secret is required but encrypts nothing here. */
 const ENVIRONMENT = { PUBLIC_URL: 'https://market.example' };
 
 export const describeEdge = (): Promise<EdgeDescription> =>

@@ -8,11 +8,11 @@ import { documentsWithGeneratedSections, type Document } from './generated-secti
 
 export const repository = fileURLToPath(new URL('../../../..', import.meta.url));
 
-/** The rows of the interface as it is written down. */
+/** The rows of the written interface, docs/interface.md. */
 export const readContractRows = async (): Promise<ContractRow[]> =>
   contractRows(await readFile(`${repository}docs/interface.md`, 'utf8'));
 
-/** Every document that is made from the code, or has sections that are. */
+/** Every document that is generated from the code, as a whole or in sections. */
 export async function generatedDocuments(edge: EdgeDescription): Promise<Document[]> {
   const rows = await readContractRows();
   const whole: Record<string, string> = {

@@ -7,13 +7,13 @@ import { refusalTable } from './refusal-table.js';
 export interface Document {
   /** Absolute. */
   path: string;
-  /** As it is on disk. */
+  /** The content of the file on disk. */
   text: string;
-  /** As it is to be: its generated sections made from the code of today. */
+  /** The content that it should have, with sections generated from the present code. */
   current: string;
 }
 
-/** What is made from the code in each document: the content of each section by its name. */
+/** For each document, the content of its generated sections by name. */
 const SECTIONS: Record<string, Record<string, () => string>> = {
   'operations.md': { configuration: configurationTables, commands: commandTable },
   'errors.md': { refusals: refusalTable },

@@ -1,12 +1,12 @@
 import { platformRefusals, topology, type RefusalDeclaration } from '@market/contracts';
 
-/** Every no that a service may give to what the edge asks, as one Markdown table in the order of the alphabet. */
+/** Every refusal that a service may return to a request of the edge, as one Markdown table in alphabetical order. */
 export function refusalTable(): string {
   const declared = [
     ...topology['api-gateway'].calls.flatMap(({ refusals }) => Object.entries(refusals)),
     ...Object.entries(platformRefusals),
   ] as [string, RefusalDeclaration][];
-  // Of a key that is not good the edge tells nobody why.
+  // The edge does not tell callers why a key was refused.
   const told = declared.filter(([, { kind }]) => kind !== 'unauthenticated');
   const rows = new Set(
     told.map(

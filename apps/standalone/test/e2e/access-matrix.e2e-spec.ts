@@ -21,6 +21,7 @@ type CredentialName =
   | 'all'
   | 'outsider'
   | 'human'
+  | 'operator'
   | ForAgent;
 /** Sent with the owner's id as `agent_id`: by the human that has claimed it, by another human, by another agent and by the agent itself. */
 type ForAgent = (typeof FOR_AGENT)[number];
@@ -48,8 +49,9 @@ function doorAnswer({ access }: Operation, credential: CredentialName): Expected
   if (isForAgent(credential)) return access.owners ? doorAnswerForAgent(credential) : undefined;
   if (access.credential !== 'required') return undefined;
   if (credential === 'none' || BAD.includes(credential)) return [401, 'UNAUTHORIZED', 'unauthorized'];
-  const accountType = credential === 'human' ? 'human' : 'agent';
+  const accountType = credential === 'human' || credential === 'operator' ? 'human' : 'agent';
   if (!access.account_types.includes(accountType)) return [403, 'FORBIDDEN', 'wrong_account_type'];
+  if (access.operators && credential !== 'operator') return [403, 'FORBIDDEN', 'operator_required'];
   const lacksScope =
     access.scope !== undefined && SCOPES.some((scope) => scope === credential) && credential !== access.scope;
   return lacksScope ? [403, 'FORBIDDEN', 'scope_missing'] : undefined;
@@ -62,6 +64,7 @@ function doorAnswerForAgent(credential: ForAgent): Expected | undefined {
 
 /** Whether whom the door let in is seen as the owner of what it asks for. */
 function isOwner({ access }: Operation, credential: CredentialName): boolean {
+  if (credential === 'operator') return access.operators === true;
   if (isForAgent(credential)) return doorAnswerForAgent(credential) === undefined;
   if (access.credential === 'optional') return credential === 'read' || credential === 'all';
   return access.credential === 'required' && AGENTS.includes(credential) && credential !== 'outsider';
@@ -134,6 +137,8 @@ inEachMode('access', (harness) => {
         return `Bearer ${fixtures.keys.all}`;
       case 'stranger':
         return `Bearer ${fixtures.stranger.token}`;
+      case 'operator':
+        return `Bearer ${fixtures.operator.token}`;
       case 'claimer':
         return `Bearer ${fixtures.human.token}`;
       case 'human':
@@ -201,7 +206,7 @@ inEachMode('access', (harness) => {
 
   /** `agent_id` is a parameter of what is open to owners. */
   const isAsked = ({ access }: Operation, credential: CredentialName): boolean =>
-    access.owners === true || !isForAgent(credential);
+    credential === 'operator' ? access.operators === true : access.owners === true || !isForAgent(credential);
 
   const cellsWith = (credentials: readonly CredentialName[]): Cell[] =>
     description.operations.flatMap((operation) => {
@@ -270,7 +275,7 @@ inEachMode('access', (harness) => {
   });
 
   it('opens to a key of the scope alone, and is the same for all who are let in', async () => {
-    const cells = cellsWith([...AGENTS, 'human']).filter(
+    const cells = cellsWith([...AGENTS, 'human', 'operator']).filter(
       ({ operation, credential }) => !doorAnswer(operation, credential),
     );
     expect(cells.length).toBeGreaterThan(200);

@@ -212,8 +212,8 @@ describeNeeding('chromium')('in a browser', () => {
           'Earned, after fees$0.2375Spent$0.00Fees$0.0125',
         ]),
       );
+      // The page is told of the sale, and asks again by itself.
       await signedCall();
-      await page.reload();
       await eventually(async () =>
         expect(await numbers()).toEqual([
           'The operator owes it$0.2375Fees due$0.0125Refunds it is owed$0.00Refunds it owes$0.00',
@@ -260,6 +260,21 @@ describeNeeding('chromium')('in a browser', () => {
       const other = await registerAgent(harness);
       await page.goto(`/mine?agent=${other.id}`);
       await page.getByRole('heading', { name: 'Not one of your agents' }).waitFor();
+    });
+
+    it('asks now and then where the stream of events is refused', async () => {
+      const other = await window.context.newPage();
+      await other.clock.install();
+      await other.route('**/api/v1/events?*', (route) => route.fulfill({ status: 429 }));
+      await other.goto(`/mine?agent=${seller.id}`);
+      const books = other.locator('.numbers').filter({ hasText: 'Earned' });
+      await books.getByText('$0.475').waitFor();
+      await signedCall();
+      await eventually(async () => {
+        await other.clock.fastForward(16_000);
+        expect(await books.textContent()).toContain('$0.7125');
+      });
+      await other.close();
     });
 
     it('signs out, and shows nothing more', async () => {

@@ -19,6 +19,8 @@ interface Live {
   /** In place of members of the example. */
   body?: object;
   headers?: Record<string, string>;
+  /** Parameters that it must have. */
+  query?: string;
   /** Where the success that the document names first is not what the example is for. */
   status?: number;
 }
@@ -107,8 +109,11 @@ const LIVE: Record<string, LiveCase> = {
     return { body: { payment_id, relay_request_id: requirements.relayRequestId } };
   },
   getPayment: ({ offer }) => ({ id: offer.payment_id! }),
+  searchAll: () => ({ query: '?q=a' }),
   /** Nobody owes fees here. */
   payFees: () => ({ status: 409 }),
+  /** And nobody owes a refund. */
+  confirmRefund: () => ({ status: 404 }),
   /** Off here: no example can be signed as Relay would. */
   handleRelayWebhook: () => ({ status: 404 }),
 };
@@ -138,16 +143,17 @@ inEachMode('the OpenAPI document', (harness) => {
     if (ACCESS_ROWS[id]?.endsSession) return `Bearer ${(await signIn(harness)).token}`;
     return access.account_types.includes('agent')
       ? fixtures.owner.registration.authorization_header
-      : `Bearer ${fixtures.human.token}`;
+      : `Bearer ${(access.operators ? fixtures.operator : fixtures.human).token}`;
   }
 
   /** @returns the answer, and the status it should have. */
   async function asked(operation: Operation, example: object | undefined): Promise<[RawAnswer, number]> {
     const { id, method, path } = operation;
     const live = await LIVE[id]?.(fixtures, { ...example });
-    const target = path.includes('{')
+    const named = path.includes('{')
       ? path.replace(/\{\w+\}/, live?.id ?? (await ACCESS_ROWS[id]!.id!.own(fixtures)))
       : path;
+    const target = `${named}${live?.query ?? ''}`;
     const authorization = await authorizationOf(operation);
     const proof = PROVABLE.includes(id) ? await liveProof(id, fixtures, harness) : {};
     const body = example && JSON.stringify({ ...example, ...proof, ...live?.body });

@@ -1,4 +1,4 @@
-import { MarketplaceError, type AccountEvent, type CreatedListing } from '@market/sdk';
+import { evmWallet, Marketplace, MarketplaceError, type AccountEvent, type CreatedListing } from '@market/sdk';
 import { eventually, startMarketplace, withClient, type RunningMarketplace } from '@market/testing';
 import { bodyOf, callOnce, payFor, reasonOf, resultOf, withRelayId } from '../support/buyer.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
@@ -222,6 +222,26 @@ inEachMode('what concerns an account', ({ mode }) => {
     for (;;) if ((await reader.read()).done) break;
     expect((await stream(seller)).status).toBe(401);
   }, 60_000);
+
+  it('is told to the human that has claimed the agent, while its session lasts', async () => {
+    const { marketplace: human, session } = await new Marketplace({ baseUrl: marketplace.baseUrl }).signIn(evmWallet());
+    await human.claim(seller.id, seller.wallet);
+    await deliver(1);
+    await eventually(async () => expect((await typesOf(seller)).toSorted()).toEqual(['endpoint_active', 'sale']));
+    const seen: AccountEvent[] = [];
+    const followed = (async () => {
+      for await (const event of human.events({ agentId: seller.id })) seen.push(event);
+    })();
+    await eventually(async () => expect(seen).toEqual((await page(seller)).data));
+    const inBrowser = await fetch(`${marketplace.baseUrl}/api/v1/events?agent_id=${seller.id}`, {
+      headers: { accept: 'text/event-stream', cookie: `am_session=${session.session_token}` },
+    });
+    expect(inBrowser.status).toBe(200);
+    const others = await human.send('GET', `/events?agent_id=${buyer.id}`);
+    expect([others.status, reasonOf(others)]).toEqual([404, 'agent_not_found']);
+    await Promise.all([expect(followed).rejects.toMatchObject({ status: 401 }), human.signOut()]);
+    expect(await inBrowser.text()).toContain('event: sale');
+  }, 30_000);
 
   it('opens five streams for an account and no sixth, and refuses what is no id', async () => {
     const stop = new AbortController();

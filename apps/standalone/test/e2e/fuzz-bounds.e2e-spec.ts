@@ -117,13 +117,15 @@ inEachMode('the bounds of the OpenAPI document', (harness) => {
     id: ({ walletId }) => walletId,
     agentId: ({ owner }) => owner.id,
     relayRequestId: ({ offer }) => offer.relay_request_id,
+    month: () => '2026-01',
   };
 
   function send(
     { access, method, path }: Operation,
     { body, query = '' }: { body?: unknown; query?: string },
   ): Promise<RawAnswer> {
-    const credential = access.account_types.includes('agent') ? fixtures.keys.all : fixtures.human.token;
+    const human = access.operators ? fixtures.operator : fixtures.human;
+    const credential = access.account_types.includes('agent') ? fixtures.keys.all : human.token;
     const target = `/api/v1${path.replaceAll(/\{(\w+)\}/g, (_, name: string) => idsInPath[name]?.(fixtures) ?? fixtures.free.id)}${query}`;
     return client.send({
       method,

@@ -204,12 +204,25 @@ inEachMode('a listing that says what it takes', (harness) => {
     expect((await keyless(shop, EXAMPLE, fresh)).status).toBe(200);
   });
 
-  it('sends its example when its endpoint is tested', async () => {
+  it('sends its example when its endpoint is tested, or a body of its owner that fits', async () => {
     expect(await seller.market.endpoint.test(gift.listing)).toMatchObject({
       success: true,
       seller_response: { echo: EXAMPLE },
     });
     expect(gift.requests.at(-1)).toMatchObject({ body: EXAMPLE, call: { event: 'endpoint.test' } });
+    const own = { city: 'Oslo' };
+    await seller.market.endpoint.test(gift.listing, { body: own });
+    expect(gift.requests.at(-1)).toMatchObject({ body: own, call: { event: 'endpoint.test' } });
+    const sent = gift.requests.length;
+    await expect(seller.market.endpoint.test(gift.listing, { body: { city: 7 } })).rejects.toMatchObject({
+      status: 400,
+      details: { reason: 'request_body_misfit', path: '/city' },
+    });
+    await seller.market.endpoint.update(gift.listing, { limits: { max_request_bytes: 1_024 } });
+    await expect(
+      seller.market.endpoint.test(gift.listing, { body: { city: 'x'.repeat(2_000) } }),
+    ).rejects.toMatchObject({ status: 413, details: { reason: 'request_body_too_large' } });
+    expect(gift.requests).toHaveLength(sent);
     await seller.market.endpoint.test(other.listing);
     expect(other.requests.at(-1)).toMatchObject({ body: { event: 'endpoint.test' } });
   });

@@ -3,6 +3,7 @@ import { eventually, startMarketplace, type RunningMarketplace } from '@market/t
 import { setTimeout as delay } from 'node:timers/promises';
 import { callOnce, payFor, resultOf, withRelayId } from '../support/buyer.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
+import { UNMEASURED } from '../support/listings.js';
 import { openShop, reply, type Shop } from '../support/seller.js';
 
 /** Two processes of the gateway where there can be two. What takes minutes takes moments. */
@@ -49,22 +50,19 @@ inEachMode('the measured quality of a listing', ({ mode }) => {
     (await anyone.listings.search({ ...query, limit: 100 })).data.map(({ id }) => id);
 
   it('follows a seller that works, fails, recovers and slows down', async () => {
-    expect(await qualityOf(shop)).toEqual({
-      live: false,
-      last_success_at: null,
-      success_rate_7d: null,
-      success_rate_30d: null,
-      p50_ms_7d: null,
-      p95_ms_7d: null,
-      p50_ms_30d: null,
-      p95_ms_30d: null,
-      calls_7d: 0,
-      calls_30d: 0,
-    });
+    expect(await qualityOf(shop)).toEqual(UNMEASURED);
     expect(await found({ live: true })).not.toContain(shop.listing.id);
 
     const startedAt = Date.now();
     for (const [n, buyer] of [...buyers, ...buyers].entries()) expect(await (await call(buyer, n))()).toBe(true);
+    await eventually(async () =>
+      expect((await anyone.agent(seller.id)).quality).toEqual({
+        live_listings: 1,
+        calls_30d: 4,
+        success_rate_30d: 1,
+        last_success_at: expect.any(String),
+      }),
+    );
     const good = await eventually(async () => {
       const quality = await qualityOf(shop);
       expect(quality).toMatchObject({ live: true, success_rate_7d: 1, success_rate_30d: 1, calls_7d: 4, calls_30d: 4 });
@@ -82,10 +80,12 @@ inEachMode('the measured quality of a listing', ({ mode }) => {
     await delay(1_000);
     expect(await qualityOf(shop)).toMatchObject({ live: true, success_rate_7d: 1, calls_7d: 4 });
     expect(await another()).toBe(false);
-    await eventually(async () =>
-      // Four deliveries, and two calls that failed, however often.
-      expect(await qualityOf(shop)).toMatchObject({ success_rate_7d: 0.6667, success_rate_30d: 0.6667, calls_7d: 4 }),
-    );
+    await eventually(async () => {
+      const { success_rate_7d, success_rate_30d, calls_7d } = await qualityOf(shop);
+      // Four deliveries, and two calls that failed, however often; a test of the marketplace's own may have come before these.
+      expect([4 / 6, 5 / 7].map((rate) => Number(rate.toFixed(4)))).toContain(success_rate_7d);
+      expect([success_rate_30d, calls_7d]).toEqual([success_rate_7d, 4]);
+    });
 
     // What its owner tests is no evidence of success; that it fails is one of our tests', which then finds it well again.
     expect((await seller.market.endpoint.test(shop.listing)).success).toBe(false);

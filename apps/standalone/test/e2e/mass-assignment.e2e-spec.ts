@@ -77,7 +77,8 @@ inEachMode('mass assignment', (harness) => {
   }
 
   async function sent(operation: Operation, body: object, id: string | undefined): Promise<RawAnswer> {
-    const credential = operation.access.account_types.includes('agent') ? fixtures.keys.all : fixtures.human.token;
+    const human = operation.access.operators ? fixtures.operator : fixtures.human;
+    const credential = operation.access.account_types.includes('agent') ? fixtures.keys.all : human.token;
     const path = id === undefined ? operation.path : operation.path.replace(/\{\w+\}/, id);
     return client.send({
       method: operation.method,

@@ -47,6 +47,7 @@ inEachMode('the human that has claimed an agent', (harness) => {
       '/receipts?role=seller',
       '/gateway-requests?role=seller',
       '/subscriptions',
+      '/events',
       '/me/wallets',
       '/listings?mine=true',
       `/listings/${shop.listing.id}/endpoint`,

@@ -117,6 +117,7 @@ inEachMode('the history of calls', ({ mode }) => {
       seller_status_code: 200,
       latency_ms: expect.any(Number),
       error_code: null,
+      refund: null,
       request_digest: expect.stringMatching(/^[0-9a-f]{64}$/),
       response_digest: expect.stringMatching(/^[0-9a-f]{64}$/),
       created_at: expect.stringMatching(/Z$/),
@@ -254,7 +255,17 @@ inEachMode('the history of calls', ({ mode }) => {
 
   it('shows one call to its two sides and to nobody else', async () => {
     const own = await find(buyer, relayOf.succeeded);
-    expect(await buyer.market.gatewayRequests.get(own)).toEqual(own);
+    expect(await buyer.market.gatewayRequests.get(own)).toEqual({
+      ...own,
+      attempts: [
+        {
+          started_at: expect.stringMatching(/Z$/),
+          outcome: 'delivered',
+          seller_status_code: 200,
+          latency_ms: expect.any(Number),
+        },
+      ],
+    });
     expect((await seller.market.gatewayRequests.get(own)).role).toBe('seller');
     for (const [agent, id] of [
       [stranger, own.id],

@@ -62,16 +62,23 @@ inEachMode('a process that is told to stop', ({ mode }) => {
 });
 
 inEachMode('the start command', ({ mode }) => {
-  it('stops the marketplace when it is told to stop', async () => {
+  it('starts as many processes as are asked for, and stops them when it is told to stop', async () => {
     const [port, dataDir] = [await freePort(), await temporaryDirectory('start-command')];
     const command = spawn('npm', ['run', '-s', mode === 'standalone' ? 'start' : 'start:distributed'], {
       cwd: new URL('../../../..', import.meta.url).pathname,
-      env: { ...process.env, PORT: String(port), DATA_DIR: dataDir },
-      stdio: 'ignore',
+      env: { ...process.env, PORT: String(port), DATA_DIR: dataDir, REPLICAS: 'gateway=2,api-gateway=2' },
+      stdio: ['ignore', 'pipe', 'ignore'],
     });
-    const health = () => fetch(`http://127.0.0.1:${port}/api/v1/health`);
+    let said = '';
+    command.stdout.setEncoding('utf8').on('data', (text: string) => (said += text));
+    const health = (at = port) => fetch(`http://127.0.0.1:${at}/api/v1/health`);
     try {
       await eventually(async () => expect((await health()).status).toBe(200), { withinMs: 90_000 });
+      if (mode === 'distributed') {
+        // Each is ready, under a name of its own, before the launcher says where they are.
+        await eventually(() => expect(said).toMatch(/gateway#2 +pid \d+/), { withinMs: 60_000 });
+        expect((await health(port + 1)).status).toBe(200);
+      }
       const exited = once(command, 'exit');
       command.kill('SIGTERM');
       await exited;

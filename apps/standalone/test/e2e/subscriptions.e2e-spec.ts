@@ -1,6 +1,9 @@
-import { sandboxPayer, type CreatedListing, type SubscriptionDetail } from '@market/sdk';
+import { sandboxPayer, x402Payer, type CreatedListing, type SubscriptionDetail } from '@market/sdk';
 import { eventually, withClient } from '@market/testing';
+import { ExactEvmScheme } from '@x402/evm/exact/client';
+import { wrapFetchWithPayment, x402Client, x402HTTPClient } from '@x402/fetch';
 import { randomUUID } from 'node:crypto';
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { expectBooksInOrder } from '../support/books.js';
 import { bodyOf, reasonOf } from '../support/buyer.js';
 import { openShop, type Shop } from '../support/seller.js';
@@ -273,6 +276,60 @@ inEachMode('subscriptions', (harness) => {
         (Date.parse(subscription.current_period_end!) - Date.parse(subscription.created_at)) / DAY_MS,
       );
     }, 60_000);
+
+    it.each(['the stock client', 'the SDK'])('is paid by a signature in one go by %s', async (client) => {
+      const reader = await newcomer();
+      // Stock clients pay no more than a dollar unless told to.
+      const [feed, other] = [
+        await listFeed(seller, { pricing_amount: 0.9 }),
+        await listFeed(seller, { pricing_amount: 0.9 }),
+      ];
+      const account = privateKeyToAccount(generatePrivateKey());
+      const paying = wrapFetchWithPayment(fetch, new x402Client().register('eip155:*', new ExactEvmScheme(account)));
+      const post = (pay: typeof fetch, path: string, body: object, headers: Record<string, string> = {}) =>
+        pay(`${harness.baseUrl}/api/v1/${path}`, {
+          method: 'POST',
+          headers: {
+            authorization: reader.registration.authorization_header,
+            'content-type': 'application/json',
+            ...headers,
+          },
+          body: JSON.stringify(body),
+        });
+      if (client === 'the SDK') {
+        const pay = x402Payer(account, { 'eip155:84532': {} });
+        expect(await reader.market.subscribe(feed, { pay })).toMatchObject({ status: 'active' });
+      } else {
+        const answer = await post(paying, 'subscribe', { listing_id: feed.id });
+        expect([answer.status, await answer.json()]).toMatchObject([201, { data: { status: 'active' } }]);
+        expect(answer.headers.has('payment-response')).toBe(true);
+      }
+      expect((await reader.market.receipts.list()).data).toMatchObject([
+        { gross_amount: 0.9, transaction_hash: expect.stringMatching(/^0x[0-9a-f]{64}$/) },
+      ]);
+      // The same offer by the other two ways, of another listing.
+      const asked = await post(fetch, 'payments', { listing_id: other.id });
+      const required = new x402HTTPClient(new x402Client()).getPaymentRequiredResponse((name) =>
+        asked.headers.get(name),
+      );
+      const { payment_id } = ((await asked.json()) as { data: { payment_id: string } }).data;
+      const payload = await new x402Client()
+        .register('eip155:*', new ExactEvmScheme(account))
+        .createPaymentPayload(required);
+      const signature = Buffer.from(JSON.stringify(payload)).toString('base64');
+      const wrong = await post(fetch, 'subscribe', { listing_id: feed.id }, { 'payment-signature': signature });
+      expect(wrong.status).toBe(400);
+      const paid = await post(fetch, 'payments', { listing_id: other.id }, { 'payment-signature': signature });
+      expect([paid.status, await paid.json()]).toMatchObject([200, { data: { payment_id, status: 'completed' } }]);
+      for (const form of [payload, signature]) {
+        const verified = await post(fetch, 'payments/verify', { payment_id, payload: form });
+        expect([verified.status, await verified.json()]).toMatchObject([
+          200,
+          { data: { subscription: { listing_id: other.id }, payment: { payment_id } } },
+        ]);
+      }
+      expect((await reader.market.receipts.list()).pagination.total).toBe(2);
+    });
 
     it('is in the ledger of both, to the micro [spec: GET /ledger]', async () => {
       const [reader, publisher] = [await newcomer(), await registerAgent(harness)];

@@ -71,6 +71,11 @@ inEachMode('telemetry', ({ mode }) => {
         ['rpc.payments-ledger.settle-payment.v1', 'ok'],
       ]),
     );
+    for (const msg of ['forwarded', 'stored'])
+      expect(lines).toContainEqual(
+        expect.objectContaining({ context: 'Call', msg, listing_id: shop.listing.id, payment_id: expect.any(String) }),
+      );
+    expect(new Set(lines.map(({ trace_id }) => trace_id)).size).toBe(1);
     expect(lines).toContainEqual(
       expect.objectContaining({ context: 'Journal', msg: 'call_completed', amount_micros: '250000' }),
     );
@@ -116,8 +121,13 @@ inEachMode('telemetry', ({ mode }) => {
   it('counts a call that its seller failed, with the reason, and no charge of it', async () => {
     const failing = await openShop(await registerAgent(marketplace), () => reply(500, { error: 'out of order' }));
     const relayRequestId = await payFor(buyer, failing.listing, { n: 2 });
-    await callOnce(buyer, failing.listing, { n: 2 }, withRelayId(relayRequestId));
+    const { headers } = await callOnce(buyer, failing.listing, { n: 2 }, withRelayId(relayRequestId));
     await failing.close();
+    await eventually(() =>
+      expect(linesOf(headers.get('x-request-id')!)).toContainEqual(
+        expect.objectContaining({ context: 'Call', msg: 'not_billable', reason: 'seller_error', seller_status: 500 }),
+      ),
+    );
     const sumOf = sumsOf(await metrics());
     expect(sumOf(/^market_call_steps_total\{step="not_billable",reason="seller_error"/)).toBe(1);
     expect(sumOf(/^market_call_steps_total\{step="paid"/)).toBe(2);

@@ -1,5 +1,6 @@
 import { openShop, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
+import { UNMEASURED } from '../support/listings.js';
 
 interface Resource {
   resource: string;
@@ -82,19 +83,7 @@ inEachMode('discovery of what can be paid with x402', (harness) => {
       mimeType: 'application/json',
       serviceName: `${word} one`,
       tags: ['wind'],
-      // Nobody has called it yet.
-      quality: {
-        live: false,
-        last_success_at: null,
-        success_rate_7d: null,
-        success_rate_30d: null,
-        p50_ms_7d: null,
-        p95_ms_7d: null,
-        p50_ms_30d: null,
-        p95_ms_30d: null,
-        calls_7d: 0,
-        calls_30d: 0,
-      },
+      quality: UNMEASURED,
       extensions: {
         bazaar: {
           info: { input: { type: 'http', method: 'POST', bodyType: 'json', body: {} } },

@@ -1,4 +1,4 @@
-import { startOwnProcess } from '@market/testing';
+import { startOwnProcess, type OwnProcess } from '@market/testing';
 import { fileURLToPath } from 'node:url';
 
 const ENTRY = fileURLToPath(new URL('../../dist/admin/main.js', import.meta.url));
@@ -9,8 +9,13 @@ export interface AdminAnswer {
 }
 
 /** `npm run admin -- <words>`, built, with nothing of this process's environment but what finding programs takes. */
-export async function admin(env: Record<string, string>, ...words: string[]): Promise<AdminAnswer> {
+export function startAdmin(env: Record<string, string>, ...words: string[]): OwnProcess {
   const { PATH, HOME, TMPDIR } = process.env;
-  const command = startOwnProcess(process.execPath, [ENTRY, ...words], { env: { PATH, HOME, TMPDIR, ...env } });
+  return startOwnProcess(process.execPath, [ENTRY, ...words], { env: { PATH, HOME, TMPDIR, ...env } });
+}
+
+/** The same, when it has ended. */
+export async function admin(env: Record<string, string>, ...words: string[]): Promise<AdminAnswer> {
+  const command = startAdmin(env, ...words);
   return { code: await command.ended, output: command.output().trimEnd() };
 }

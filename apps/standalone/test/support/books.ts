@@ -48,7 +48,7 @@ const NEVER: Record<string, string> = {
     WHERE state IN ('completed', 'in_flight', 'verified') AND received_base_units < amount_base_units AND (state = 'completed' OR authorization_id IS NULL)`,
   'more owed back than was received': `
     SELECT p.id FROM payments_ledger.payments p
-    JOIN payments_ledger.journal_transactions t ON t.payment_id = p.id AND t.reason NOT IN ('call_completed', 'subscription_started', 'fees_paid')
+    JOIN payments_ledger.journal_transactions t ON t.payment_id = p.id AND t.reason IN ('not_delivered', 'paid_late', 'overpaid')
     JOIN payments_ledger.postings o ON o.transaction_id = t.id AND o.direction = 'credit'
     GROUP BY p.id HAVING sum(o.amount_micros) > (p.received_base_units * p.gross_micros) / p.amount_base_units`,
   'an event that no consumer can take': `

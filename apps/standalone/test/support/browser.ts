@@ -1,6 +1,8 @@
 /// <reference lib="dom" />
 import { findProgram } from '@market/testing';
 import axe from 'axe-core';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from 'playwright-core';
 import type { Agent, Harness } from './harness.js';
 
@@ -64,9 +66,34 @@ export async function claim(page: Page, agent: Agent): Promise<void> {
   await page.waitForURL(`**/mine?agent=${agent.id}`);
 }
 
+/** Keeps a picture of the page where SCREENSHOTS_DIR names a directory for them, as CI does. */
+export async function keepPicture(page: Page, name: string): Promise<void> {
+  const directory = process.env.SCREENSHOTS_DIR;
+  if (!directory) return;
+  await mkdir(directory, { recursive: true });
+  const file = name.replace(/[0-9a-f-]{36}/g, 'id').replace(/[^a-z0-9]+/gi, '-');
+  await page.screenshot({ path: join(directory, `${file}.png`), fullPage: true });
+}
+
 /** What axe finds wrong on the page, a line each. */
 export async function inaccessible(page: Page): Promise<string[]> {
   await page.evaluate(axe.source);
   const { violations } = await page.evaluate(() => (window as unknown as { axe: typeof axe }).axe.run());
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
+}
+
+/** Each of these pages, once it shows what it is for, needs no scrolling sideways on a screen of this width. */
+export async function expectToFit(
+  page: Page,
+  width: number,
+  pages: [path: string, shown: () => Promise<void>][],
+): Promise<void> {
+  await page.setViewportSize({ width, height: 800 });
+  for (const [path, shown] of pages) {
+    await page.goto(path);
+    await shown();
+    const beyond = await page.evaluate(() => document.body.scrollWidth - document.body.clientWidth);
+    expect([path, beyond]).toEqual([path, 0]);
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
 }

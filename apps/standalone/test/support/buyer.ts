@@ -53,8 +53,9 @@ export async function payFor(
   listing: { id: string },
   body: unknown,
   outcome?: SandboxOutcome,
+  headers?: Record<string, string>,
 ): Promise<string> {
-  const { relay_request_id: relayRequestId } = await quote(buyer, listing, body);
+  const { relay_request_id: relayRequestId } = await quote(buyer, listing, body, headers);
   await buyer.market.sandbox.pay(relayRequestId, { outcome });
   return relayRequestId;
 }

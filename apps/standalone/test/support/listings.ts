@@ -17,6 +17,12 @@ export const free = (more: Partial<CreateListing> = {}): CreateListing => ({
 export const perCall = (more: Partial<CreateListing> = {}): CreateListing =>
   free({ pricing_model: 'per_call', pricing_amount: 0.5, private_endpoint_url: ENDPOINT, ...more });
 
+/** The quality of a listing that nobody has called yet. */
+export const UNMEASURED = {
+  ...{ live: false, last_success_at: null, success_rate_7d: null, success_rate_30d: null, calls_7d: 0, calls_30d: 0 },
+  ...{ p50_ms_7d: null, p95_ms_7d: null, p50_ms_30d: null, p95_ms_30d: null },
+};
+
 /** POST /listings with a fresh proof of work, which `body` may replace. */
 export async function attemptListing(seller: Agent, body: object, options: RequestOptions = {}): Promise<HttpAnswer> {
   const { challenge, difficulty } = await seller.market.listings.challenge();

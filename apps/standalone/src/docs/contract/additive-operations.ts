@@ -1,4 +1,4 @@
-/** What is served beside the interface's own operations, and why: each only adds. */
+/** Operations that the interface does not name, each with the reason for it. None of them changes what the interface says. */
 export const additiveOperations: Record<string, string> = {
   'POST /auth/session': 'how a human signs in, which the interface does not show',
   'DELETE /auth/session': 'how a human signs out',
@@ -9,13 +9,30 @@ export const additiveOperations: Record<string, string> = {
   'GET /gateway-requests/{requestId}': 'one record of the history',
   'GET /payments/{paymentId}': 'where a payment stands, since a payment can be underpaid, late or owed back',
   'GET /me/balance': 'where the money of an account stands: received, owed, due',
+  'GET /statements/{month}': 'a month of the ledger with its balances and totals, as JSON and as CSV',
+  'GET /refunds': 'what is owed back to an account and by it, and where it was paid',
+  'POST /refunds/{refundId}/confirm': 'how a seller proves on the chain that it paid a refund',
   'POST /fees/payments': 'how a seller that was paid by its buyers pays the fees, with x402',
   'GET /receipts/{receiptId}/proof': 'a signature over a receipt, which anyone verifies offline',
+  'GET /agents/{agentId}': 'who an agent is, what it sells and how that goes',
   'GET /payment-routes': 'which currencies and chains a payment can take now, and the headers that choose one',
   'POST /x402/{listingId}': 'the paid call for x402 clients, which have no key',
   'GET /x402/{listingId}': 'what it costs, for indexers that only read',
   'POST /webhooks/relay': 'where Relay, which carries payments between chains, says that one has moved',
   'POST /sandbox/payments/{relayRequestId}/pay': 'pays an offer where no chain is asked; exists in sandbox mode alone',
+  'GET /listings/{listingId}/quality': 'how well its calls went, day by day',
+  'GET /admin/overview': 'for operators: how the marketplace is doing',
+  'GET /admin/search': 'for operators: any account, listing, payment or call',
+  'GET /admin/agents/{agentId}': 'for operators: an account with its wallets and keys',
+  'GET /admin/listings/{listingId}': 'for operators: a listing in any state',
+  'GET /admin/payments/{paymentId}': 'for operators: a payment and what was booked of it',
+  'GET /admin/calls/{requestId}': 'for operators: a call with every attempt',
+  'GET /admin/audit': 'for operators: what they did and looked at',
+  'POST /admin/agents/{agentId}/suspend': 'for operators: ends what an agent may do',
+  'POST /admin/agents/{agentId}/release': 'for operators: lets it go on',
+  'POST /admin/listings/{listingId}/suspend': 'for operators: takes a listing off the market',
+  'POST /admin/listings/{listingId}/release': 'for operators: gives it back',
+  'POST /admin/api-keys/{keyId}/revoke': "for operators: ends anyone's key",
   'GET /events': 'what concerns an account, as a page and as a stream',
   'GET /discovery/resources': 'the listings that are paid per call, as x402 clients read a facilitator',
   'GET /discovery/search': 'a search among them',
@@ -28,13 +45,15 @@ export const documentPaths: Record<string, string> = {
   'GET /': "the console's first page",
   'GET /catalog': "the console's catalog",
   'GET /listings/:slug': "the console's page of a listing",
+  'GET /agents/:id': "the console's page of an agent",
   'GET /sign-in': "the console's sign-in",
   'GET /mine': "the console's pages of a human's own agents; and those below it",
+  'GET /operator': "the console's pages of operators; and those below it",
   'GET /assets/:name': "the console's files",
   'GET /llms.txt': 'the service in one page for language models',
   'POST /mcp': 'the marketplace for MCP clients',
   'POST /mcp/:listing': 'one listing for MCP clients, as one tool',
-  'GET /docs': 'the OpenAPI document as a page; and what the page loads, below it',
+  'GET /docs': 'the guide and the OpenAPI document as a page of the console',
   'GET /.well-known/api-catalog': 'where the interface and its description are (RFC 9727)',
   'GET /.well-known/x402': 'where crawlers of x402 find what can be paid for',
   'GET /.well-known/security.txt': 'whom to tell of a weakness (RFC 9116)',
@@ -42,7 +61,7 @@ export const documentPaths: Record<string, string> = {
   'GET /.well-known/did.json': 'the same keys for clients that look them up by did:web',
 };
 
-/** Setup of stored funds, gone for good: 410 to any method. */
+/** Setup of stored funds, which was removed: these answer 410 to any method. */
 export const retiredPaths = [
   '/payments/setup',
   '/payments/setup-intents',

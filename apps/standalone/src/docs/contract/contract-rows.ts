@@ -1,16 +1,16 @@
-/** One thing that docs/interface.md says: a row of a table, a numbered rule, or a list of fields in prose. */
+/** One statement of docs/interface.md: a row of a table, a numbered rule, or a list of fields in prose. */
 export interface ContractRow {
   /** What tests name it by: `[spec: <id>]`. */
   id: string;
   /** The headings above it, outermost first. */
   section: string[];
-  /** Its words, a table's cells apart. */
+  /** Its text; the cells of a table are separate. */
   cells: string[];
-  /** The columns' names, where it is a table's row. */
+  /** The names of the columns, for a row of a table. */
   columns: string[];
 }
 
-/** Where a section's rows are named otherwise than the section. */
+/** Prefixes of row names that differ from the name of their section. */
 const PREFIXES: Record<string, string> = {
   'response-envelopes': 'envelope',
   'agent-profile-get-me': 'profile',
@@ -21,7 +21,7 @@ const PREFIXES: Record<string, string> = {
   limits: 'limit',
 };
 
-/** What is said in sentences alone: the section that says it and the words it begins with. */
+/** Statements that are prose: the section of each and the words it begins with. */
 const PROSE: { id: string; section: string; begins: string }[] = [
   { id: 'registration-result', section: 'Registration result', begins: 'user_id' },
   { id: 'category', section: 'Category', begins: 'id (uuid)' },
@@ -38,7 +38,7 @@ const PROSE: { id: string; section: string; begins: string }[] = [
 
 const SENTENCE_END = /(?<=\.)\s+(?=[A-Z])/;
 
-/** Every row of the interface's text, in its order. @throws Error when two rows have one name, or prose is not where it was. */
+/** Every row of the interface, in order. @throws Error when two rows have the same name, or when a statement in prose is not found. */
 export function contractRows(markdown: string): ContractRow[] {
   const rows: ContractRow[] = [];
   let section: string[] = [];

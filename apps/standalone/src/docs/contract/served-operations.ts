@@ -34,7 +34,7 @@ export function undeclared(operations: SpecOperation[], { routes }: EdgeDescript
   });
 }
 
-/** Additions that are declared and not served: the list is no wish list. */
+/** Additions that are declared but not served. */
 export function unserved({ routes }: EdgeDescription): string[] {
   const served = new Set(routes.map((route) => routeKey(route.replace(`${PREFIX}/`, '/'))));
   return [...Object.keys(additiveOperations), ...Object.keys(documentPaths)].filter(

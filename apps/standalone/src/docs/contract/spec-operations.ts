@@ -8,7 +8,7 @@ export interface SpecOperation {
   statuses: string[];
 }
 
-/** Not the digits of SHA-256. */
+/** Matches an HTTP status, but not the digits of SHA-256. */
 const STATUS = /(?<![\w-])[1-5]\d\d\b/g;
 
 /** The operations of the endpoint tables, and the paid call, whose statuses are in its rules. */
@@ -31,5 +31,5 @@ function operation(name: string, auth: string, response: string): SpecOperation 
   return { name, statuses: [...new Set([...success, ...named, ...unauthorized])].sort() };
 }
 
-/** Spellings of one path are one: what a path calls its parameters says nothing to who calls it. */
+/** Paths that differ only in the names of their parameters are the same path. */
 export const routeKey = (operationName: string): string => operationName.replaceAll(/\{\w+\}|:\w+/g, '{}');

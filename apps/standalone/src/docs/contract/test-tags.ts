@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import type { ContractRow } from './contract-rows.js';
 
-/** A test that says which rows of the interface it proves. */
+/** A test whose title names the rows of the interface that it proves. */
 export interface TaggedTest {
   /** From the repository's root. */
   file: string;

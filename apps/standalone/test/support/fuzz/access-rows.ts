@@ -1,3 +1,4 @@
+import { newId } from '@market/kernel';
 import type { Fixtures } from './fixtures.js';
 
 /** An exact answer: the status, and for a refusal its code and reason. */
@@ -53,6 +54,33 @@ const ownEndpoint: OwnedId = {
   own: ({ perCall }) => perCall.id,
   unknown: 'endpoint_not_found',
   hidden: hiddenListings,
+};
+
+/** For everybody, while it is on sale. */
+const shownListing: AccessRow = {
+  id: {
+    parameter: 'listingId',
+    own: ({ free }) => free.id,
+    unknown: 'listing_not_found',
+    strangers: [200],
+    slug: ({ free }) => free.slug,
+    hidden: hiddenListings,
+  },
+};
+
+/** For operators, who see listings in every state. */
+const anyListing: AccessRow = {
+  id: {
+    parameter: 'listingId',
+    own: async (fixtures) => (await fixtures.listing()).id,
+    unknown: 'listing_not_found',
+    slug: ({ spare }) => spare.slug,
+  },
+};
+const agentOfNobody: OwnedId = {
+  parameter: 'agentId',
+  own: (fixtures) => fixtures.freshAgent(),
+  unknown: 'agent_not_found',
 };
 
 const ownReceipt: OwnedId = { parameter: 'receiptId', own: ({ receiptId }) => receiptId, unknown: 'receipt_not_found' };
@@ -123,16 +151,7 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
   searchListings: {},
   listResources: { namesPayees: true },
   searchResources: { namesPayees: true },
-  getListing: {
-    id: {
-      parameter: 'listingId',
-      own: ({ free }) => free.id,
-      unknown: 'listing_not_found',
-      strangers: [200],
-      slug: ({ free }) => free.slug,
-      hidden: hiddenListings,
-    },
-  },
+  getListing: shownListing,
   createListingChallenge: {},
   createListing: {
     granted: badRequest('challenge_invalid'),
@@ -162,8 +181,48 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
       unknown: 'gateway_request_not_found',
     },
   },
+  getListingQuality: shownListing,
+  getOverview: {},
+  searchAll: { granted: badRequest('request_invalid') },
+  listAudit: {},
+  inspectAgent: { id: { parameter: 'agentId', own: ({ owner }) => owner.id, unknown: 'agent_not_found' } },
+  inspectListing: anyListing,
+  inspectPayment: {
+    id: {
+      parameter: 'paymentId',
+      own: ({ pendingPayment }) => pendingPayment.payment_id,
+      unknown: 'payment_not_found',
+    },
+  },
+  inspectCall: {
+    id: {
+      parameter: 'requestId',
+      own: ({ gatewayRequestId }) => gatewayRequestId,
+      unknown: 'gateway_request_not_found',
+    },
+  },
+  suspendAgent: { id: agentOfNobody },
+  releaseAgent: { id: agentOfNobody },
+  suspendListing: anyListing,
+  releaseListing: anyListing,
+  revokeAnyKey: {
+    id: { parameter: 'keyId', own: async (fixtures) => (await fixtures.spareKey()).id, unknown: 'api_key_not_found' },
+  },
   listLedger: {},
   getBalance: {},
+  getStatement: {
+    id: {
+      parameter: 'month',
+      own: () => '2026-01',
+      unknown: 'statement_not_found',
+      strangers: [200],
+    },
+  },
+  listRefunds: {},
+  confirmRefund: {
+    id: { parameter: 'refundId', own: () => newId(), unknown: 'refund_not_found' },
+    granted: [404, 'NOT_FOUND', 'refund_not_found'],
+  },
   payFees: { granted: [409, 'CONFLICT', 'no_fees_due'] },
   listReceipts: {},
   subscribe: {
@@ -202,16 +261,7 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
   getReceipt: { id: ownReceipt },
   getReceiptProof: { id: ownReceipt },
 
-  listReviews: {
-    id: {
-      parameter: 'listingId',
-      own: ({ free }) => free.id,
-      unknown: 'listing_not_found',
-      strangers: [200],
-      slug: ({ free }) => free.slug,
-      hidden: hiddenListings,
-    },
-  },
+  listReviews: shownListing,
   createReview: {
     id: {
       parameter: 'listingId',
@@ -222,6 +272,9 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
       hidden: hiddenListings,
     },
     granted: forbidden('own_listing'),
+  },
+  getAgent: {
+    id: { parameter: 'agentId', own: ({ owner }) => owner.id, unknown: 'agent_not_found', strangers: [200] },
   },
   getScore: {
     id: { parameter: 'agentId', own: ({ owner }) => owner.id, unknown: 'agent_not_found', strangers: [200] },

@@ -27,6 +27,9 @@ export const OURS =
 const BANNERS = ['server', 'x-powered-by', 'via', 'x-aspnet-version', 'sourcemap', 'x-sourcemap'];
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
+/** What is known of the answers that a request may get. */
+export type Answers = Pick<Operation, 'id' | 'name' | 'answers'>;
+
 /** Holds answers to the contract: the status is documented, the body fits its schema and has nothing more, nothing of ours shows. */
 export class AnswerCheck {
   private readonly validators = new Map<Schema, ValidateFunction>();
@@ -42,7 +45,7 @@ export class AnswerCheck {
    * @param foreign what the answer must not hold, such as credentials and other accounts' secrets.
    */
   problemsOf(
-    operation: Operation | undefined,
+    operation: Answers | undefined,
     method: string,
     answer: RawAnswer,
     foreign: readonly string[] = [],

@@ -10,7 +10,7 @@ import {
   type Wallet,
 } from '@market/sdk';
 import { sellerServer, type SellerServer } from '@market/sdk/seller';
-import { eventually } from '@market/testing';
+import { eventually, OPERATOR } from '@market/testing';
 import { randomBytes, randomInt } from 'node:crypto';
 import { bodyOf, callOnce, payFor, quote, withRelayId } from '../buyer.js';
 import { freeFeed, listFeed, offerOf, subscribeOnce } from '../subscriber.js';
@@ -23,7 +23,7 @@ export const unknownKey = (): string =>
   apiKeyOf(Array.from({ length: CREDENTIAL_SECRET_LENGTH }, () => BASE62[randomInt(BASE62.length)]).join(''));
 
 const ALL_SCOPES: Scope[] = ['read', 'write', 'subscribe'];
-/** A human operator, signed in. */
+/** A human, signed in. */
 export interface Operator {
   readonly id: string;
   readonly wallet: Wallet;
@@ -55,6 +55,8 @@ export class Fixtures {
   readonly keys: Record<Scope | 'all' | 'revoked' | 'expired', string>;
   /** Who claimed the owner. */
   human: Operator;
+  /** Who operates the marketplace. */
+  operator: Operator;
   /** Who claimed nobody. */
   stranger: Operator;
   /** The wallet the owner registered with. */
@@ -67,6 +69,8 @@ export class Fixtures {
   perCall: CreatedListing;
   draft: CreatedListing;
   suspended: CreatedListing;
+  /** The merchant's, for operators to suspend. */
+  spare: CreatedListing;
   /** The merchant's; what the owner buys. */
   shop: CreatedListing;
   /** The merchant's, sold by the month. */
@@ -146,6 +150,11 @@ export class Fixtures {
     return listFeed(this.merchant, freeFeed);
   }
 
+  /** @returns the id of an agent that has nothing to do with anyone. */
+  async freshAgent(): Promise<string> {
+    return (await registerAgent(this.harness)).id;
+  }
+
   /** A subscription of the owner. @returns its id. */
   async freshSubscription(): Promise<string> {
     const answer = await subscribeOnce(this.owner, { listing_id: (await this.merchantsListing()).id });
@@ -183,6 +192,7 @@ export class Fixtures {
   private async takeSessions(): Promise<void> {
     this.human = await signIn(this.harness);
     this.stranger = await signIn(this.harness);
+    this.operator = await signIn(this.harness, evmWallet(OPERATOR.key));
     const claimer = this.owner.market.authorizedBy(`Bearer ${this.human.token}`);
     const { message, nonce } = await claimer.challenge({
       wallet_address: this.owner.wallet.address,
@@ -225,6 +235,7 @@ export class Fixtures {
     });
     shopSecret = this.shop.gateway_signing_secret!;
     this.free = await this.listing();
+    this.spare = await this.merchantsListing();
     this.perCall = await this.perCallListing();
     this.draft = await this.perCallListing({ status: 'draft' });
     this.suspended = await this.perCallListing();

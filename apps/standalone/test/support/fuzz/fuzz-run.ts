@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { Harness } from '../harness.js';
-import { AnswerCheck } from './answer-check.js';
+import { AnswerCheck, type Answers } from './answer-check.js';
 import { Fixtures, signIn } from './fixtures.js';
 import type { DatabaseWatch } from './database-digest.js';
 import { fuzzPlans, type Actor, type Plan } from './fuzz-requests.js';
@@ -94,7 +94,7 @@ export class FuzzRun {
 
   private async judge(sent: Sent): Promise<void> {
     const { plan, request, answer } = sent;
-    const reached = operationAt(this.description, request);
+    const reached = operationAt(this.description, request) ?? pageAt(request);
     for (const problem of this.check.problemsOf(reached, request.method, answer, Object.values(this.fixtures.keys)))
       this.complain(sent, problem);
     if (answer.tookMs > SLOW_MS && !WAITS_FOR_SELLER.includes(plan.operation.id)) {
@@ -112,8 +112,10 @@ export class FuzzRun {
   ): Promise<Record<string, string>> {
     if (actor === 'anonymous') return {};
     if (actor === 'agent') return { authorization: `Bearer ${this.fixtures.keys.all}` };
+    const reached = operationAt(this.description, request);
+    if (reached?.access.operators) return { authorization: `Bearer ${this.fixtures.operator.token}` };
     return {
-      authorization: `Bearer ${operationAt(this.description, request)?.id === 'closeSession' ? (await signIn(this.harness)).token : this.fixtures.human.token}`,
+      authorization: `Bearer ${reached?.id === 'closeSession' ? (await signIn(this.harness)).token : this.fixtures.human.token}`,
     };
   }
 
@@ -158,6 +160,18 @@ function operationAt(
   );
   // A path that is spelled out wins over one with an id in its place.
   return candidates.sort((a, b) => a.path.split('{').length - b.path.split('{').length)[0];
+}
+
+/** The console's page of an agent, which is where the operation of the same name is without the interface's prefix. */
+const AGENT_PAGE: Answers = {
+  id: 'agentPage',
+  name: "the console's page",
+  answers: new Map([[200, { 'text/html': {} }]]),
+};
+
+function pageAt({ method, target }: Pick<RawRequest, 'method' | 'target'>): Answers | undefined {
+  const isPage = ['GET', 'HEAD'].includes(method) && /^\/agents\/[^/]+$/.test(target.split('?')[0]!);
+  return isPage ? AGENT_PAGE : undefined;
 }
 
 /** Decoded like a router does it: an encoded slash stays within its segment. */

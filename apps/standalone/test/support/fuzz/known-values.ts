@@ -55,6 +55,8 @@ export async function knownValues(fixtures: Fixtures): Promise<Known> {
     keyId: [...spareKeys.map(({ id }) => id), newId()],
     requestId: [fixtures.gatewayRequestId, newId()],
     receiptId: [fixtures.receiptId, newId()],
+    refundId: [newId()],
+    month: [new Date().toISOString().slice(0, 7), '2026-01'],
     relayRequestId: relayRequestIds,
     relay_request_id: relayRequestIds,
     'X-Market-Relay-Request-Id': relayRequestIds,
@@ -86,7 +88,18 @@ export async function knownValues(fixtures: Fixtures): Promise<Known> {
     // The owner of a frozen agent leaves the others nothing to do.
     'updateBudget agent_id': [outsider.id, merchant.id, newId()],
     agentId: [...accounts, newId()],
+    // Whom and what operators stop is nobody that the others need.
+    'suspendAgent agentId': [await fixtures.freshAgent(), human.id, newId()],
+    'suspendListing listingId': [fixtures.spare.id, fixtures.spare.slug, newId()],
     private_endpoint_url: urls,
+    'searchAll q': [
+      owner.id,
+      fixtures.gatewayRequestId,
+      fixtures.relayRequestId,
+      owner.wallet.address,
+      'The owner',
+      shop.slug,
+    ],
     q: ['shop', 'owned something', '"the owner"', '-shop'],
   };
 }

@@ -37,6 +37,8 @@ interface Access {
   account_types: AccountType[];
   /** Also open to the session of the human that has claimed the agent which `agent_id` names. */
   owners?: boolean;
+  /** Of humans, open to those alone who operate the marketplace. */
+  operators?: boolean;
 }
 
 export interface RequestBody {

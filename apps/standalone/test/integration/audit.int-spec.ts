@@ -1,0 +1,123 @@
+import { migrate } from '@market/persistence';
+import { createDatabase, withClient } from '@market/testing';
+import { randomBytes } from 'node:crypto';
+import { adminCommands } from '../../src/admin/commands.js';
+import { keepingServices } from '../../src/keeping-services.js';
+
+interface Case {
+  /** What the command is run with, and what is done before so that it has something to do. */
+  arguments?: string;
+  options?: Record<string, string>;
+  before?: string;
+}
+
+/** Of each command that changes something, in the order in which they are run; `listings seed` makes what others need. */
+const CHANGING: Record<string, Case> = {
+  'listings seed': { options: { listings: '50' } },
+  'listing suspend': {
+    arguments: "SELECT id FROM catalog.listings WHERE status = 'active' LIMIT 1",
+    options: { reason: 'a copy' },
+  },
+  'listing release': { arguments: "SELECT id FROM catalog.listings WHERE suspended_by = 'operator'" },
+  'agent suspend': {
+    before: `INSERT INTO identity.accounts (id, account_type, role, display_name) SELECT id, 'agent', 'both', 'Ada' FROM gen_random_uuid() id`,
+    arguments: "SELECT id FROM identity.accounts WHERE display_name = 'Ada'",
+    options: { reason: 'a fraud' },
+  },
+  'agent release': { arguments: 'SELECT id FROM identity.accounts WHERE suspended_at IS NOT NULL' },
+  'key revoke': {
+    before: `INSERT INTO identity.api_keys (id, account_id, name, key_hash, key_prefix, scopes)
+      SELECT gen_random_uuid(), id, 'one', sha256('one'), 'am_one', '{read}' FROM identity.accounts WHERE display_name = 'Ada'`,
+    arguments: 'SELECT id FROM identity.api_keys',
+    options: { reason: 'it leaked' },
+  },
+  'scores recompute': {
+    before: `INSERT INTO reputation.accounts (party_id, account_id) SELECT id, id FROM gen_random_uuid() id`,
+  },
+};
+/** Of each that only looks. */
+const LOOKING: Record<string, Case> = {
+  'listing show': { arguments: 'SELECT id FROM catalog.listings LIMIT 1' },
+  'listing duplicates': {},
+  'books verify': {},
+  'books reconcile': {},
+  'books report': {},
+  'payments report': {},
+  'scores verify': {},
+  audit: {},
+  doctor: {},
+};
+
+/** What needs a chain, whose entries its own tests look for (refunds.int-spec, payouts.e2e-spec); and what copies data, with no database to note it in. */
+const ELSEWHERE = [
+  'payouts export',
+  'payouts confirm',
+  'refunds confirm',
+  'backup create',
+  'backup verify',
+  'backup restore',
+];
+
+describe('the audit', () => {
+  let databaseUrl: string;
+  const query = <Row extends object>(text: string): Promise<Row[]> =>
+    withClient(databaseUrl, async (client) => (await client.query<Row>(text)).rows);
+
+  beforeAll(async () => {
+    databaseUrl = await createDatabase();
+    for (const { database } of keepingServices) await migrate(database, databaseUrl);
+  }, 60_000);
+
+  /** Rows of every table but the audit's, as a number that any change of a row changes. */
+  const digest = async (): Promise<string[]> => {
+    const tables = await query<{
+      name: string;
+    }>(`SELECT table_schema || '.' || table_name AS name FROM information_schema.tables
+      WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ('information_schema', 'pg_catalog', 'public') AND table_name NOT IN ('operator_actions', 'payments_mode')`);
+    const rows = await query(
+      tables
+        .map(
+          ({ name }) => `SELECT '${name}' AS name, count(*), sum(hashtextextended(t::text, 0)::numeric) FROM ${name} t`,
+        )
+        .join(' UNION ALL '),
+    );
+    return rows.map((row) => JSON.stringify(row)).sort();
+  };
+  const noted = async (): Promise<string[]> => {
+    const schemas = await query<{ name: string }>(
+      "SELECT table_schema AS name FROM information_schema.tables WHERE table_name = 'operator_actions'",
+    );
+    const rows = schemas.map(
+      ({ name }) => `SELECT command || ' by ' || operator AS entry FROM ${name}.operator_actions`,
+    );
+    return (await query<{ entry: string }>(rows.join(' UNION ALL '))).map(({ entry }) => entry);
+  };
+  /** @returns the tables that it changed. */
+  const run = async (name: string, { arguments: found, options = {}, before }: Case): Promise<string[]> => {
+    if (before) await query(before);
+    const rows = found === undefined ? [] : await query<{ id: string }>(found);
+    const earlier = await digest();
+    const command = adminCommands.find((candidate) => candidate.name === name)!;
+    const env = { DATABASE_URL: databaseUrl, PAYMENTS_LEDGER_SIGNING_KEYS: randomBytes(32).toString('base64') };
+    await command.run({ operator: 'ada', arguments: rows.map(({ id }) => id), options }, env).catch((error: Error) => {
+      if (error.name !== 'CommandFailure') throw error;
+    });
+    return (await digest()).filter((row) => !earlier.includes(row));
+  };
+
+  it('is tested for every command', () => {
+    expect([...Object.keys(CHANGING), ...Object.keys(LOOKING), ...ELSEWHERE].sort()).toEqual(
+      adminCommands.map(({ name }) => name).sort(),
+    );
+  });
+
+  it('names who ran each command that changed something, and no other', async () => {
+    for (const [name, how] of Object.entries(CHANGING)) {
+      expect([name, ...(await run(name, how))]).not.toEqual([name]);
+      expect(await noted()).toContain(`${name} by ada`);
+    }
+    const before = await noted();
+    for (const [name, how] of Object.entries(LOOKING)) expect([name, ...(await run(name, how))]).toEqual([name]);
+    expect(await noted()).toEqual(before);
+  }, 120_000);
+});
