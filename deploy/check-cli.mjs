@@ -149,6 +149,32 @@ async function walk(mode) {
     );
     assert.match(ok('seller', ['receipts', '--role', 'seller']), /seller +shout +\$0\.10 +\$0\.005 +\$0\.095/);
     assert.match(ok('buyer', ['ledger']), /^TIME .*\n.*shout +\w+ +\$0\.10/);
+    assert.equal(json('seller', ['balance']).earned.usd, 0.285);
+    assert.match(ok('seller', ['balance']), /^WHAT +AMOUNT\nearned +\$0\.285\n/);
+
+    // It watches, is told of what happened and of what happens, and goes on where it was told to.
+    const watch = (...args) => {
+      const watching = startOwnProcess(BIN, ['watch', ...args], { cwd: directory, env: environment('seller') });
+      shops.push(watching);
+      return watching;
+    };
+    const watching = watch('--json');
+    const told = () =>
+      watching
+        .output()
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line));
+    await eventually(() => assert.equal(told().filter(({ type }) => type === 'sale').length, 3));
+    const last = told().at(-1).id;
+    ok('buyer', call('{"text":"watched"}', '--max-price', '0.10'));
+    await eventually(() => assert.ok(told().at(-1).type === 'sale' && Number(told().at(-1).id) > Number(last)));
+    const behind = watch('--since', last);
+    await eventually(() =>
+      assert.match(behind.output(), new RegExp(`^${told().at(-1).id} \\d{4}-.* sale \\{.*\\}\n$`)),
+    );
+    process.kill(watching.pid, 'SIGINT');
+    assert.equal(await watching.ended, 0);
     const receipt = ok('buyer', ['receipt', receipts[0].id]);
     writeFileSync(inside('receipt.json'), receipt);
     writeFileSync(inside('jwks.json'), await (await fetch(`${marketplace.baseUrl}/.well-known/jwks.json`)).text());
@@ -162,7 +188,7 @@ async function walk(mode) {
     // Keys.
     const key = ok('buyer', ['keys', 'create', 'reader', '--scope', 'read']).trim();
     const env = { MARKET_URL: marketplace.baseUrl, MARKET_API_KEY: key };
-    assert.equal(json('nobody', ['receipts'], { env }).length, 3);
+    assert.equal(json('nobody', ['receipts'], { env }).length, 4);
     fails('nobody', ['keys', 'create', 'more'], 1, /FORBIDDEN|SCOPE/, { env });
     const { id } = json('buyer', ['keys', 'list']).find(({ name }) => name === 'reader');
     ok('buyer', ['keys', 'revoke', id]);

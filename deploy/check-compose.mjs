@@ -15,6 +15,7 @@ import { startPostgres } from '@market/embedded-postgres';
 import { databaseUrlOf, natsConfig, platformConfig } from '@market/runtime';
 import { temporaryDirectory, withClient } from '@market/testing';
 import yaml from 'js-yaml';
+import { makeLogins } from './compose-logins.mjs';
 import { services as definitions } from '../apps/standalone/dist/services.js';
 
 const PROJECT = fileURLToPath(new URL('..', import.meta.url));
@@ -25,7 +26,7 @@ execFileSync(process.execPath, [join(PROJECT, 'deploy/local/make-env.mjs'), '--o
 
 const { services, networks } = yaml.load(read('docker-compose.yml').replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1'));
 const environmentOf = (name) => ({
-  ...parseEnv(readFileSync(join(secrets, `${name}.env`), 'utf8')),
+  ...parseEnv(readFileSync(join(secrets, name, 'env'), 'utf8')),
   ...services[name].environment,
 });
 
@@ -39,17 +40,27 @@ try {
 }
 
 function holdsTight() {
-  assert.deepEqual(Object.keys(services).sort(), [...SERVICE_NAMES, 'migrate', 'nats', 'postgres', 'redis'].sort());
+  assert.deepEqual(
+    Object.keys(services).sort(),
+    [...SERVICE_NAMES, 'make-secrets', 'migrate', 'nats', 'postgres', 'redis'].sort(),
+  );
   assert.deepEqual(
     Object.values(services).flatMap(({ ports = [] }) => ports),
     services['api-gateway'].ports,
   );
   assert.deepEqual(services['api-gateway'].ports, ['3000:3000']);
+  // So that `--scale <service>=<n>` works for every other one.
+  for (const [name, service] of Object.entries(services))
+    for (const key of ['container_name', 'hostname', 'deploy'])
+      assert.equal(service[key], undefined, `${name}: ${key}`);
   assert.equal(networks.inside.internal, true);
   for (const [name, service] of Object.entries(services)) {
     assert.deepEqual(service.security_opt, ['no-new-privileges:true'], name);
     assert.ok(service.image && !/:latest$/.test(service.image), `${name} runs ${service.image}`);
-    if (service.env_file) assert.equal(service.env_file, `deploy/secrets/${name}.env`);
+    for (const { source, volume, read_only } of (service.volumes ?? []).filter(({ source }) => source === 'secrets'))
+      assert.deepEqual([source, volume.subpath, read_only], ['secrets', name, true]);
+    // Any number of each but the edge, which has the one port: docker compose up --scale gateway=3.
+    assert.equal(service.container_name, undefined);
     if (!service.build) continue;
     assert.deepEqual([service.user, service.read_only, service.cap_drop], ['1000:1000', true, ['ALL']], name);
     for (const path of [service.build.dockerfile, service.command[1]]) assert.ok(existsSync(join(PROJECT, path)), path);
@@ -70,26 +81,12 @@ function acceptsItsConfiguration({ name, config, database }) {
   assert.match(services[name].healthcheck.test.join(' '), new RegExp(`:${environment.INTERNAL_PORT}/healthz/ready`));
 }
 
-/** psql reads the passwords of logins from its environment (`\getenv`); here they are put in before. */
 async function keepsSchemasApart() {
-  const {
-    POSTGRES_USER: owner,
-    POSTGRES_DB: database,
-    POSTGRES_PASSWORD: password,
-    ...passwords
-  } = environmentOf('postgres');
   const postgres = await startPostgres({ dataDir: join(work, 'postgres') });
   const here = (url) => Object.assign(new URL(url), { host: new URL(postgres.url).host }).href;
   try {
-    await withClient(postgres.url, (client) =>
-      client.query(`CREATE ROLE ${owner} SUPERUSER LOGIN PASSWORD '${password}'`),
-    );
-    await withClient(postgres.url, (client) => client.query(`CREATE DATABASE ${database} OWNER ${owner}`));
-    const logins = read('deploy/docker/postgres/10-logins.sql')
-      .replaceAll(/^\\getenv.*$/gm, '')
-      .replaceAll(/:'(\w+)'/g, (_, name) => `'${passwords[name.toUpperCase()]}'`);
+    await makeLogins(postgres, environmentOf('postgres'));
     const migration = { DATABASE_URL: here(environmentOf('migrate').DATABASE_URL) };
-    await withClient(migration.DATABASE_URL, (client) => client.query(logins));
     execFileSync(process.execPath, [join(PROJECT, services.migrate.command[1])], { env: migration });
     for (const { name } of definitions.filter((definition) => definition.database)) {
       const own = name.replaceAll('-', '_');

@@ -2,7 +2,7 @@
 /**
  * What can be known of deploy/kubernetes without a cluster: kubectl renders both overlays, every object fits the schema of its kind and has no
  * field that the schema does not know, pods are as tight as the standard `restricted` wants them, and commands, variables, images, users and ways out are
- * those of docker-compose.yml. Needs `npm run build` before, and kubectl 1.22 or later.
+ * those of docker-compose.yml. Of the examples, that a PostgreSQL and a nats-server take what they say. Needs `npm run build` before, and kubectl 1.22 or later.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -11,15 +11,16 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseEnv } from 'node:util';
 import { SERVICE_NAMES } from '@market/contracts';
+import { startPostgres } from '@market/embedded-postgres';
 import { natsConfig, platformConfig } from '@market/runtime';
-import { findProgram, temporaryDirectory } from '@market/testing';
+import { findProgram, temporaryDirectory, withClient } from '@market/testing';
 import yaml from 'js-yaml';
 import { services as definitions } from '../apps/standalone/dist/services.js';
 
 const PROJECT = fileURLToPath(new URL('..', import.meta.url));
 const SCHEMAS = 'kubernetes-models@5.1.0';
 const OVERLAYS = ['small', 'production'];
-/** Made by whoever installs, as README.md says: a Secret for each file of make-env.mjs, and what the servers of `small` read. */
+/** Made by whoever installs, as README.md says: a Secret for each directory of make-env.mjs, and what the servers of `small` read. */
 const SECRETS = [...SERVICE_NAMES, 'migrate', 'postgres', 'nats-config'];
 const CONFIG_MAPS = ['settings', 'postgres-logins'];
 /** Variables of the settings that differ from the compose file, or that it does not have. */
@@ -56,6 +57,9 @@ try {
     keepInsideInside(objects);
     console.log(`deploy/kubernetes/${overlay} holds what it promises: ${objects.length} objects`);
   }
+  await letsServicesIn(exampleOf('postgres-cloudnative-pg.yaml'), modelsOf);
+  agreesWithNatsConf(exampleOf('nats-values.yaml'));
+  console.log('deploy/kubernetes/examples hold what they promise');
 } finally {
   rmSync(work, { recursive: true });
 }
@@ -168,7 +172,7 @@ function runsAsInCompose({ name, config, database }, objects) {
         .map(([key, value]) => [key, String(value)]),
     );
   assert.deepEqual(without(given), without(compose[name].environment), name);
-  const environment = { ...parseEnv(readFileSync(join(secrets, `${name}.env`), 'utf8')), ...given };
+  const environment = { ...parseEnv(readFileSync(join(secrets, name, 'env'), 'utf8')), ...given };
   const problems = [];
   for (const definition of [platformConfig, natsConfig, config]) definition.parse(environment, problems);
   assert.deepEqual(problems, [], `${name} would not start`);
@@ -214,4 +218,63 @@ function keepInsideInside(objects) {
     open.map(({ metadata }) => metadata.name),
     ['outside'],
   );
+}
+
+function exampleOf(name) {
+  return yaml.loadAll(readFileSync(join(PROJECT, 'deploy/kubernetes/examples', name), 'utf8'));
+}
+
+/** What the operator does with the example, on a PostgreSQL: the owner migrates without being a superuser, and each login reaches its own schema alone. */
+async function letsServicesIn([cluster, policy], modelsOf) {
+  await fitSchemas([policy], modelsOf);
+  const { initdb } = cluster.spec.bootstrap;
+  assert.equal(initdb.options.join(' '), compose.postgres.environment.POSTGRES_INITDB_ARGS);
+  assert.match(compose.postgres.image, new RegExp(`:${cluster.spec.imageName.split(':')[1]}$`));
+  const postgres = await startPostgres({ dataDir: join(work, 'postgres') });
+  const as = (user) =>
+    Object.assign(new URL(postgres.databaseUrl(initdb.database)), { username: user, password: 'p' }).href;
+  try {
+    await withClient(postgres.url, async (client) => {
+      await client.query(`CREATE ROLE ${initdb.owner} LOGIN PASSWORD 'p'`);
+      await client.query(`CREATE DATABASE ${initdb.database} OWNER ${initdb.owner}`);
+      for (const statement of initdb.postInitSQL) await client.query(statement);
+      for (const { name, login, inherit, inRoles } of cluster.spec.managed.roles)
+        await client.query(
+          `CREATE ROLE ${name} ${login ? 'LOGIN' : ''} ${inherit ? '' : 'NOINHERIT'} PASSWORD 'p' IN ROLE ${inRoles.join(', ')}`,
+        );
+    });
+    execFileSync(process.execPath, [join(PROJECT, compose.migrate.command[1])], {
+      env: { DATABASE_URL: as(initdb.owner) },
+    });
+    for (const { name } of definitions.filter(({ database }) => database)) {
+      const own = name.replaceAll('-', '_');
+      const other = own === 'identity' ? 'catalog' : 'identity';
+      await withClient(as(own), async (client) => {
+        await assert.rejects(client.query(`SET ROLE market_${other}`), /permission denied/);
+        await client.query(`SET ROLE market_${own}`);
+        await client.query(`SELECT count(*) FROM ${own}.outbox`);
+      });
+    }
+  } finally {
+    await postgres.stop();
+  }
+}
+
+/** The values say what the generated configuration says, and a server takes the users that are cut out of it. */
+function agreesWithNatsConf([{ config, container, fullnameOverride, podTemplate }]) {
+  const conf = readFileSync(join(secrets, 'nats/nats.conf'), 'utf8');
+  const users = conf.slice(conf.search(/^authorization/m));
+  assert.equal(conf.match(/^max_payload: (\d+)$/m)[1], String(config.merge.max_payload));
+  assert.match(conf, /sync_interval: always/);
+  assert.equal(config.jetstream.merge.sync_interval, 'always');
+  assert.ok(config.jetstream.enabled && config.jetstream.fileStore.pvc.enabled);
+  assert.equal(fullnameOverride, new URL(compose.gateway.environment.NATS_URL).hostname);
+  assert.equal(`nats:${container.image.tag}`, compose.nats.image);
+  const [mount, volume] = [container.patch[0].value, podTemplate.patch[0].value];
+  assert.equal(mount.name, volume.name);
+  // Relative to where the chart puts its configuration, /etc/nats-config.
+  assert.equal(join('/etc/nats-config', config.merge.$include), `${mount.mountPath}/users.conf`);
+  writeFileSync(join(work, 'users.conf'), users);
+  writeFileSync(join(work, 'nats.conf'), `max_payload: ${config.merge.max_payload}\ninclude './users.conf'\n`);
+  execFileSync(findProgram('nats-server', 'nats-server'), ['-t', '-c', join(work, 'nats.conf')], { stdio: 'pipe' });
 }

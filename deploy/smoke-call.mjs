@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * One paid call against a running sandbox marketplace that may call this machine (BASE_URL).
+ * One paid call against a running sandbox marketplace (BASE_URL) that may call this machine, at SELLER_HOST if it is named.
  * Prints the buyer's API key; given one as an argument, checks instead that its receipt is still there.
  */
 import assert from 'node:assert/strict';
@@ -15,7 +15,10 @@ async function callOnce() {
   const { marketplace: seller } = await visitor.register(solanaWallet(), { displayName: 'Smoke seller' });
   const { marketplace: buyer, registration } = await visitor.register(evmWallet(), { displayName: 'Smoke buyer' });
   let secret = [];
-  const server = await sellerServer(({ body }) => ({ echo: body.text }), { secret: () => secret });
+  const server = await sellerServer(({ body }) => ({ echo: body.text }), {
+    secret: () => secret,
+    host: process.env.SELLER_HOST,
+  });
   try {
     const listing = await seller.listings.create({
       name: 'Smoke echo',

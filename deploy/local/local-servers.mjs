@@ -11,12 +11,12 @@ import { ensureDatabase } from '../../apps/standalone/dist/ensure-database.js';
 const run = promisify(execFile);
 const GENERATE_KEYS = fileURLToPath(new URL('../nats/generate-keys.mjs', import.meta.url));
 
-/** Five services keep ten connections each, migrations and a look from outside come on top. */
-const MAX_CONNECTIONS = '150';
+/** Ten connections a process and four more for searches; migrations and a look from outside come on top. */
+const maxConnections = (processes) => String(60 + 15 * processes);
 
 /** The embedded PostgreSQL, as standalone has it. @returns `{ url, stop, exited }` */
-export async function startLocalPostgres(dataDir, onEnd) {
-  const postgres = await keepPostgres({ dataDir, settings: { max_connections: MAX_CONNECTIONS } }, onEnd);
+export async function startLocalPostgres(dataDir, processes, onEnd) {
+  const postgres = await keepPostgres({ dataDir, settings: { max_connections: maxConnections(processes) } }, onEnd);
   return { url: await ensureDatabase(postgres, 'market'), stop: () => postgres.stop(), exited: postgres.exited };
 }
 

@@ -1,13 +1,12 @@
 #!/usr/bin/env node
 /**
- * Makes the secrets that docker-compose.yml reads: one environment file a container, which holds what that container
- * needs and nothing of its neighbours, and the NATS keys. What the files say already is kept, an operator's own variables
- * among it, so running it again is safe.
- * Needs `npm ci && npm run build` before.
+ * Makes the secrets of docker-compose.yml, which runs this in its first container, and of Kubernetes: a directory a container,
+ * whose file `env` holds what that container needs and nothing of its neighbours, and the NATS keys. What the files say already is
+ * kept, so running it again is safe. Outside the image it needs `npm ci && npm run build` before.
  */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
@@ -21,35 +20,37 @@ const OWNER = 'market';
 const OWN_SECRETS = { 'payments-ledger': { PAYMENTS_LEDGER_SIGNING_KEYS: randomKey } };
 
 await mkdir(out, { recursive: true, mode: 0o700 });
-await promisify(execFile)(process.execPath, [join(DEPLOY, 'nats/generate-keys.mjs'), '--out', join(out, 'nats')]);
+await promisify(execFile)(process.execPath, [join(DEPLOY, 'nats/generate-keys.mjs'), '--out', join(out, 'nats-keys')]);
+await mkdir(join(out, 'nats'), { recursive: true });
+await copyFile(join(out, 'nats-keys/nats.conf'), join(out, 'nats/nats.conf'));
 
 const databaseUsers = SERVICE_NAMES.filter((service) => service !== 'api-gateway').map((service) =>
   service.replaceAll('-', '_'),
 );
-const postgres = await environmentIn('postgres.env', {
+const postgres = await environmentIn('postgres', {
   POSTGRES_PASSWORD: randomPassword,
   ...Object.fromEntries(databaseUsers.map((user) => [`${user.toUpperCase()}_PASSWORD`, randomPassword])),
 });
-await write('postgres.env', postgres);
-await write('migrate.env', { DATABASE_URL: databaseUrl(OWNER, postgres.POSTGRES_PASSWORD) });
+await write('postgres', postgres);
+await write('migrate', { DATABASE_URL: databaseUrl(OWNER, postgres.POSTGRES_PASSWORD) });
 for (const service of SERVICE_NAMES) {
   const user = service.replaceAll('-', '_');
-  const own = await environmentIn(`${service}.env`, { ENCRYPTION_KEYS: randomEncryptionKey, ...OWN_SECRETS[service] });
-  await write(`${service}.env`, {
+  const own = await environmentIn(service, { ENCRYPTION_KEYS: randomEncryptionKey, ...OWN_SECRETS[service] });
+  await write(service, {
     ...own,
-    NATS_NKEY_SEED: (await readFile(join(out, 'nats/keys', `${service}.nk`), 'utf8')).trim(),
+    NATS_NKEY_SEED: (await readFile(join(out, 'nats-keys/keys', `${service}.nk`), 'utf8')).trim(),
     ...(databaseUsers.includes(user)
       ? { DATABASE_URL: databaseUrl(user, postgres[`${user.toUpperCase()}_PASSWORD`]) }
       : {}),
   });
 }
 process.stdout.write(
-  `Secrets for docker-compose.yml are in ${relative(process.cwd(), out) || '.'}; keep them out of version control and in your backups.\n`,
+  `The secrets are in ${relative(process.cwd(), out) || '.'}; keep them out of version control and in your backups.\n`,
 );
 
 /** All that the file says, and newly made what it does not say. */
 async function environmentIn(name, makers) {
-  const text = await readFile(join(out, name), 'utf8').catch(() => '');
+  const text = await readFile(join(out, name, 'env'), 'utf8').catch(() => '');
   const kept = Object.fromEntries(
     text
       .split('\n')
@@ -60,7 +61,8 @@ async function environmentIn(name, makers) {
 }
 
 async function write(name, environment) {
-  const path = join(out, name);
+  const path = join(out, name, 'env');
+  await mkdir(join(out, name), { recursive: true, mode: 0o700 });
   await writeFile(
     path,
     `${Object.entries(environment)

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /**
  * The marketplace as it runs at scale, on this machine: a process a service, over NATS. Servers that no variable names
- * (DATABASE_URL, NATS_URL, REDIS_URL) are started here, with their data in DATA_DIR (.data/distributed).
+ * (DATABASE_URL, NATS_URL, REDIS_URL) are started here, with their data in DATA_DIR (.data/distributed). REPLICAS says of which services
+ * there are several processes: gateway=3,payments-ledger=2. Further edges listen on the ports after PORT.
  */
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -24,7 +25,8 @@ const SERVER_STOPS_WITHIN_MS = 15_000;
 
 const startedAt = performance.now();
 const env = readEnvironment();
-const log = createLog(['postgres', 'nats-server', 'redis-server', ...SERVICE_NAMES]);
+const processNames = readProcessNames();
+const log = createLog(['postgres', 'nats-server', 'redis-server', ...processNames]);
 /** What is to be stopped, in the order of its start. */
 const running = [];
 const processes = [];
@@ -48,6 +50,24 @@ function readEnvironment() {
   }
 }
 
+/** `gateway`, and for each further process of it `gateway#2` and so on. */
+function readProcessNames() {
+  const counts = new Map(SERVICE_NAMES.map((service) => [service, 1]));
+  for (const entry of (env.REPLICAS ?? '').split(',').filter((text) => text.trim() !== '')) {
+    const [, service, count] = /^([a-z-]+)=([1-9]\d?)$/.exec(entry.trim()) ?? [];
+    if (!counts.has(service)) {
+      process.stderr.write(
+        `REPLICAS: must be <service>=<1 to 99>, comma separated; services are ${SERVICE_NAMES.join(', ')}\n`,
+      );
+      process.exit(1);
+    }
+    counts.set(service, Number(count));
+  }
+  return [...counts].flatMap(([service, count]) =>
+    Array.from({ length: count }, (_, index) => (index === 0 ? service : `${service}#${index + 1}`)),
+  );
+}
+
 async function main() {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => void stop(0));
   const data = await openDataDirectory(env.DATA_DIR || '.data/distributed');
@@ -64,7 +84,7 @@ async function main() {
     processes.push(supervised);
     running.push({
       stop: () =>
-        supervised.stop(SERVICE_NAMES.includes(settings.name) ? SERVICE_STOPS_WITHIN_MS : SERVER_STOPS_WITHIN_MS),
+        supervised.stop(processNames.includes(settings.name) ? SERVICE_STOPS_WITHIN_MS : SERVER_STOPS_WITHIN_MS),
     });
     return supervised;
   };
@@ -79,29 +99,28 @@ async function main() {
     ...servers.settings,
     NODE_NO_WARNINGS: env.NODE_NO_WARNINGS ?? '1',
   };
+  const port = Number(env.PORT || '3000');
   const services = [];
-  for (const service of SERVICE_NAMES) {
+  for (const name of processNames) {
+    const [service, number = 1] = name.split('#');
     const internalPort = await freePort();
     const entry = fileURLToPath(new URL(`../../apps/${service}/dist/main.js`, import.meta.url));
+    const publicPort = service === 'api-gateway' ? port + Number(number) - 1 : undefined;
     const own = {
       INTERNAL_PORT: String(internalPort),
-      ...(servers.seeds ? { NATS_NKEY_SEED: servers.seeds[service] } : {}),
+      ...(publicPort && { PORT: String(publicPort) }),
+      ...(servers.seeds && { NATS_NKEY_SEED: servers.seeds[service] }),
     };
-    const supervised = supervise({
-      name: service,
-      file: process.execPath,
-      args: [entry],
-      env: { ...settings, ...own },
-    });
-    services.push({ supervised, internalPort });
+    const supervised = supervise({ name, file: process.execPath, args: [entry], env: { ...settings, ...own } });
+    services.push({ supervised, internalPort, publicPort });
   }
   await Promise.all(
     services.map(({ supervised, internalPort }) =>
       untilReady(supervised, `http://127.0.0.1:${internalPort}/healthz/ready`),
     ),
   );
-  const port = Number(env.PORT || '3000');
-  await untilReady(services.at(-1).supervised, `http://${env.HOST || '127.0.0.1'}:${port}/api/v1/health`);
+  for (const { supervised, publicPort } of services)
+    if (publicPort) await untilReady(supervised, `http://${env.HOST || '127.0.0.1'}:${publicPort}/api/v1/health`);
   if (stopping) return;
   [...servers.supervised, ...services.map(({ supervised }) => supervised)].forEach((supervised) =>
     supervised.keepAlive(),
@@ -109,9 +128,9 @@ async function main() {
 
   tell([
     ...servers.told,
-    ...services.map(({ supervised, internalPort }) => [
+    ...services.map(({ supervised, internalPort, publicPort }) => [
       supervised.name,
-      `pid ${supervised.pid}, http://127.0.0.1:${internalPort}/healthz/ready`,
+      `pid ${supervised.pid}, http://127.0.0.1:${internalPort}/healthz/ready${publicPort ? `, port ${publicPort}` : ''}`,
     ]),
   ]);
   printBanner({
@@ -132,7 +151,9 @@ async function startServers(data, supervise) {
 
   const embedded = SERVICE_NAMES.some((service) => service !== 'api-gateway' && !databaseUrlOf(service, env));
   if (embedded) {
-    const postgres = await startLocalPostgres(data.postgresDir, () => log('postgres', 'ended by itself; starts again'));
+    const postgres = await startLocalPostgres(data.postgresDir, processNames.length, () =>
+      log('postgres', 'ended by itself; starts again'),
+    );
     running.push(postgres);
     void postgres.exited.then(() => {
       log('postgres', 'cannot be started again; stopping');
