@@ -6,7 +6,7 @@ export interface Child {
   stop(): Promise<void>;
 }
 
-/** Starts one of our modules in a process of its own; its first line of output is the URL it listens on. */
+/** Starts a module in a process of its own. Its first line of output is the URL that it listens on. */
 export async function startChild(module: string, env: Record<string, string> = {}): Promise<Child> {
   const child = spawn(process.execPath, [new URL(module, import.meta.url).pathname], {
     cwd: new URL('..', import.meta.url),

@@ -6,13 +6,13 @@ import { addressOf, type Shot } from './load.js';
 export const SEARCH_WORD = 'weather';
 const LISTINGS = 10_000;
 const PREPARE_CONNECTIONS = 32;
-/** So many that each stays within what one account may send. */
+/** There are enough buyers that each stays within the limits of one account. */
 const BUYERS = 128;
 
-/** Limits as shipped, counted by the address that the bench names. */
+/** The default limits, counted by the address that the bench puts into a header. */
 export const LIMITS_AS_SHIPPED = { RATE_LIMITS: '', API_GATEWAY_TRUSTED_PROXIES: '127.0.0.1' };
 
-/** In US dollars, of a call. */
+/** The price of a call in US dollars. */
 export const PRICE = 0.25;
 
 interface Buyer {
@@ -21,7 +21,7 @@ interface Buyer {
   authorization: string;
 }
 
-/** A marketplace made ready for the bench: a seller, one paid listing and its buyers. */
+/** A marketplace with a seller, one paid listing and its buyers. */
 export interface Fixtures {
   buyers: Buyer[];
   sellerId: string;
@@ -29,7 +29,7 @@ export interface Fixtures {
   listingSlug: string;
 }
 
-/** With a catalog to search. */
+/** Also fills the catalog that is searched. */
 export async function createFixtures(baseUrl: string, databaseUrl: string, sellerUrl: string): Promise<Fixtures> {
   const fixtures = await openShop(baseUrl, sellerUrl);
   await seedListings(databaseUrl, fixtures.sellerId);
@@ -70,7 +70,7 @@ export async function openShop(baseUrl: string, sellerUrl: string): Promise<Fixt
   };
 }
 
-/** Names and descriptions from a small vocabulary; every twentieth listing speaks of the weather. */
+/** Names and descriptions from a small vocabulary; every twentieth listing is about the weather. */
 async function seedListings(databaseUrl: string, providerId: string): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
@@ -96,7 +96,7 @@ export const jsonHeaders = (fixtures: Fixtures, index: number): Record<string, s
 });
 const body = (run: string, index: number): string => JSON.stringify({ place: 'Zurich', hours: 12, run, index });
 
-/** Each quote is for another body, so each is a new offer. */
+/** Each quote is for another body, so that each makes a new offer. */
 export const quoteShot = (fixtures: Fixtures, run: string, index: number): Shot => ({
   method: 'POST',
   path: `/api/v1/gateway/${fixtures.listingId}`,
@@ -104,7 +104,7 @@ export const quoteShot = (fixtures: Fixtures, run: string, index: number): Shot 
   body: body(run, index),
 });
 
-/** Offers that are quoted and paid, ready for their retry. */
+/** Quotes and pays offers, whose calls are then repeated by the measurement. */
 export async function preparePaid(fixtures: Fixtures, run: string, count: number): Promise<Shot[]> {
   const shots: Shot[] = [];
   let next = 0;

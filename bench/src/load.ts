@@ -28,7 +28,7 @@ export interface Load {
   next(): Shot | undefined;
 }
 
-/** What answers took and said, over one load or several. */
+/** Latencies and statuses of answers, of one load or several. */
 export class Tally {
   private readonly latencies: number[] = [];
   private readonly unexpected: Record<string, number> = {};
@@ -59,7 +59,7 @@ export class Tally {
   }
 }
 
-/** A closed loop from many addresses, as the limits of one are not what is measured: each connection sends its next request when the last is answered. */
+/** A closed loop: each connection sends its next request when the last is answered. Many addresses are used to stay below rate limits. */
 export async function fire(
   { baseUrl, connections, seconds, expect, next }: Load,
   tally = new Tally(),

@@ -4,6 +4,7 @@ import { startChild } from './child.js';
 import { measureCost } from './cost/measure-cost.js';
 import { fire, type Measured, type Shot } from './load.js';
 import { peakOf, shareOfTree } from './memory.js';
+import { measureObserved } from './observed/measure-observed.js';
 import { measureSearch } from './search/measure-search.js';
 import { measureX402 } from './x402/measure-x402.js';
 import {
@@ -23,6 +24,7 @@ const { values: options } = parseArgs({
     connections: { type: 'string' },
     seconds: { type: 'string', default: '8' },
     paid: { type: 'string' },
+    rounds: { type: 'string', default: '10' },
     sizes: { type: 'string', default: '100000,1000000' },
   },
 });
@@ -37,7 +39,7 @@ interface Row {
   target: number;
 }
 
-/** Ratios in one run: each request of ours right after the limit that its own parts set, on the same machine and database. */
+/** Measures each request of the marketplace right after the limit that its parts set, on the same machine and database. */
 async function main(): Promise<void> {
   const mode = options.mode === 'distributed' ? 'distributed' : 'standalone';
   const seller = await startChild('./limits/seller.js');
@@ -166,6 +168,7 @@ const parts: Record<string, () => Promise<void>> = {
       connections,
       requests: Number(options.paid ?? 3_000),
     }),
+  observed: () => measureObserved(connections, Number(options.paid ?? 1_000), Number(options.rounds)),
   x402: () =>
     measureX402({
       connections: (options.connections ?? '8,32').split(',').map(Number),

@@ -19,7 +19,7 @@ function shareOf(pid: number): number {
   }
 }
 
-/** The processes that a process started, and theirs. */
+/** The children of a process, their children, and so on. */
 export function descendantsOf(pid: number): number[] {
   const parents = new Map<number, number>();
   for (const entry of readdirSync('/proc')) {
@@ -27,7 +27,7 @@ export function descendantsOf(pid: number): number[] {
     try {
       parents.set(Number(entry), Number(readFileSync(`/proc/${entry}/stat`, 'utf8').split(') ')[1]!.split(' ')[1]));
     } catch {
-      // It ended while we looked.
+      // The process ended meanwhile.
     }
   }
   const found: number[] = [];

@@ -8,11 +8,11 @@ import { ProcessorTime } from './processor-time.js';
 interface Options {
   mode: 'standalone' | 'distributed';
   connections: number;
-  /** How many of each request. */
+  /** How many requests of each kind are sent. */
   requests: number;
 }
 
-/** What hot requests cost in processor time, which says more than their number a second where a machine is shared with others. */
+/** Measures the processor time of hot requests, which is more reliable than a rate on a machine that is shared with others. */
 export async function measureCost({ mode, connections, requests }: Options): Promise<void> {
   const seller = await startChild('./limits/seller.js');
   const market = await startMarketplace({
@@ -29,7 +29,7 @@ export async function measureCost({ mode, connections, requests }: Options): Pro
       const pids = market.processes.map((process) => market.pid(process)!);
       const before = ProcessorTime.of(pids);
       const { unexpected } = await send(shots, expect);
-      // What follows a call, as events do, is part of its cost.
+      // The work that follows a call, such as its events, is part of its cost.
       await delay(500);
       const { own, postgres } = ProcessorTime.of(pids).since(before);
       const cells = [own, postgres, own + postgres].map((ms) => (ms / requests).toFixed(3).padStart(10)).join('');

@@ -1,20 +1,20 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { descendantsOf } from '../memory.js';
 
-/** What processes have used of the processors since they began, in milliseconds, by pid. */
+/** The processor time of processes since their start, in milliseconds, by pid. */
 export class ProcessorTime {
   private constructor(
     private readonly own: ReadonlyMap<number, number>,
     private readonly postgres: ReadonlyMap<number, number>,
   ) {}
 
-  /** Of these processes, and of the PostgreSQL that they or this one started. */
+  /** Includes the PostgreSQL that these processes or this one started. */
   static of(pids: number[]): ProcessorTime {
     const servers = descendantsOf(process.pid).filter((pid) => nameOf(pid) === 'postgres');
     return new ProcessorTime(timesOf(pids), timesOf(servers));
   }
 
-  /** A process that ended meanwhile counts for nothing. */
+  /** A process that ended meanwhile is not counted. */
   since(before: ProcessorTime): { own: number; postgres: number } {
     return { own: usedSince(before.own, this.own), postgres: usedSince(before.postgres, this.postgres) };
   }
@@ -25,7 +25,7 @@ const usedSince = (before: ReadonlyMap<number, number>, now: ReadonlyMap<number,
 
 const timesOf = (pids: number[]): Map<number, number> => new Map(pids.map((pid) => [pid, timeOf(pid)]));
 
-/** Of all threads: the first number of schedstat is nanoseconds on a processor. */
+/** The sum over all threads; the first number of schedstat is nanoseconds on a processor. */
 function timeOf(pid: number): number {
   try {
     return readdirSync(`/proc/${pid}/task`).reduce(

@@ -5,7 +5,7 @@ import { Pool } from 'undici';
 import { serve } from './serve.js';
 
 /**
- * What the parts allow: Fastify, pg and undici with nothing of ours around them.
+ * The upper limit that the parts set: Fastify, pg and undici without any code of the marketplace.
  * POST /relay: sign, call the seller, one transaction with one insert. POST /insert: one insert.
  * GET /search: one prepared search of 20 listings. GET /me: one prepared look-up.
  */

@@ -11,7 +11,7 @@ export interface SearchOptions {
   sizes: number[];
 }
 
-/** A marketplace with so many listings, and the searches for it. */
+/** A marketplace with a number of listings, and the searches for it. */
 interface SeededCatalog {
   size: number;
   market: RunningMarketplace;
@@ -28,10 +28,10 @@ interface Row {
   cells: Cell[];
 }
 
-/** Until what was just started runs as fast as it will. */
+/** How long a new process is warmed up. */
 const WARM_UP_SECONDS = 10;
 const CHANGES_PER_SECOND = 50;
-/** The sizes take turns within each kind, so that a machine that is slower for a while is so for all of them. */
+/** The sizes alternate within each kind, so that a machine that is slow for a while affects all of them. */
 const ROUNDS = 4;
 const SAMPLE_SIZE = 20;
 

@@ -12,7 +12,7 @@ const SAMPLE = 5_000;
 const COMMON = 300;
 const WORDS_ASKED = 4_000;
 const CONCURRENCY = 16;
-const SORTS = ['newest', 'popular', 'price_low', 'price_high'];
+const SORTS = ['newest', 'popular', 'reliable', 'price_low', 'price_high'];
 const PRICING = ['free', 'per_call', 'monthly', 'yearly', 'usage_tiered'];
 const DELIVERY = ['api', 'webhook', 'streaming', 'batch', 'file'];
 const CATEGORIES = ['01', '02', '05', '10', '13'].map((digits) => `01995bad-5c00-7000-8000-0000000000${digits}`);
@@ -21,7 +21,7 @@ const oneOf = <T>(items: readonly T[]): T => items[Math.floor(Math.random() * it
 const whole = (below: number): number => Math.floor(Math.random() * below);
 
 /**
- * What buyers ask for, with words taken from the listings themselves; the values of nearly every search are new.
+ * The kinds of searches, with words taken from the listings. Nearly every search has values that were not used before.
  * @param active how many listings there are to find.
  */
 export async function searchKinds(
@@ -54,6 +54,9 @@ export async function searchKinds(
   const kinds: Record<string, () => Record<string, string | number>> = {
     ...Object.fromEntries(SORTS.map((sort) => [`no filter, ${sort}`, () => ({ sort, page: 1 + whole(5) })])),
     'category, pricing model and delivery type': () => ({ ...filters(), sort: oneOf(SORTS) }),
+    'what works now': () => ({ live: 'true', sort: oneOf(SORTS), page: 1 + whole(5) }),
+    'what works now, a common word': () => ({ q: oneOf(common), live: 'true', sort: oneOf(SORTS) }),
+    'deep pages of what works now': () => ({ live: 'true', sort: oneOf(SORTS), page: 1 + whole(active / 100) }),
     'a price range': () => ({ ...price(), sort: oneOf(SORTS) }),
     'a common word': () => ({ q: oneOf(common), sort: oneOf(SORTS) }),
     'a word of 100 to 400 listings': () => ({ q: oneOf(some), sort: oneOf(SORTS) }),
@@ -87,7 +90,7 @@ export async function searchKinds(
   }));
 }
 
-/** Words of some texts: the most common ones, and such as some hundred and as few listings have, by what the market finds for them. */
+/** Words of some texts: the most common ones, and those that about a hundred or only a few listings contain, as the search counts them. */
 async function wordsOf(
   texts: string[],
   baseUrl: string,

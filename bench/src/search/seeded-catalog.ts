@@ -5,7 +5,7 @@ import pg from 'pg';
 
 const ADMIN = fileURLToPath(new URL('../../../apps/standalone/dist/admin/main.js', import.meta.url));
 
-/** Brings the catalog to a number of listings in all states, with `npm run seed`'s own command. */
+/** Fills the catalog with listings in all states, by the command behind `npm run seed`. */
 export async function seedTo(databaseUrl: string, listings: number): Promise<void> {
   const there = await query<{ count: number }>(databaseUrl, 'SELECT count(*)::int AS count FROM catalog.listings');
   const missing = listings - there[0]!.count;
@@ -17,7 +17,7 @@ export async function seedTo(databaseUrl: string, listings: number): Promise<voi
   });
   const [code] = (await once(child, 'exit')) as [number | null];
   if (code !== 0) throw new Error(`seeding ended with ${code}`);
-  // What PostgreSQL does in the background after so many writes is no part of a search.
+  // The background work of PostgreSQL after so many writes must not be measured with the searches.
   await query(databaseUrl, 'VACUUM (ANALYZE)');
   await query(databaseUrl, 'CHECKPOINT');
 }

@@ -11,7 +11,7 @@ type Handler = (
   request: { body: unknown },
   response: { type(type: string): { send(text: string): void } },
 ) => Promise<void>;
-/** What is used here of Express, which ships no types. */
+/** The part of Express that is used here, since Express ships no types. */
 interface Express {
   use(handler: unknown): void;
   post(path: string, handler: Handler): void;
@@ -19,7 +19,7 @@ interface Express {
 }
 const express = createRequire(import.meta.url)('express') as (() => Express) & { json(): unknown };
 
-/** A seller as the documentation of `@x402/express` makes one; its handler asks the seller that the marketplace's listing asks. */
+/** A seller as in the documentation of `@x402/express`. Its handler calls the same seller as the marketplace's listing. */
 const seller = new Pool(process.env.SELLER_URL!, { connections: 32 });
 const payments = new x402ResourceServer(new HTTPFacilitatorClient({ url: process.env.FACILITATOR_URL! })).register(
   NETWORK,

@@ -5,7 +5,7 @@ import { isAddressEqual, recoverTypedDataAddress, type Address, type Hex } from 
 import { serve } from '../limits/serve.js';
 import { CHAIN_ID, NETWORK, USDC } from './chain.js';
 
-/** Of both requests, as far as it is read here: everything but the signature's own terms is the seller's to compare. */
+/** The fields of both requests that are read here. The seller compares everything but the terms that are signed. */
 interface Asked {
   paymentPayload: {
     payload: {
@@ -17,8 +17,8 @@ interface Asked {
 }
 
 /**
- * The facilitator of both sides: checks the signature, and settles by saying so, because it is not the chain that is measured.
- * What it verified it settles without another look. Source: x402-specification-v2.md, section 7.
+ * The facilitator of both sides. It checks signatures, and settles without a chain, because the chain is not measured. A payment
+ * that it verified is settled without a second check. Source: x402-specification-v2.md, section 7.
  */
 const app = Fastify();
 const verified = new Set<string>();

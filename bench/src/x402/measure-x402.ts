@@ -10,18 +10,18 @@ import { jsonHeaders, LIMITS_AS_SHIPPED, openShop, PRICE, type Fixtures } from '
 import { CHAIN_ID, NETWORK } from './chain.js';
 
 export interface X402Options {
-  /** One row of each for every number of connections. */
+  /** Each target is measured once for every number of connections. */
   connections: number[];
   seconds: number;
-  /** Payments signed for each row before its time begins. */
+  /** How many payments are signed before each measurement. */
   paid: number;
 }
 
-/** One place where a call is bought. */
+/** A server where a call can be bought. */
 interface Shop {
   name: string;
   origin: string;
-  /** The request without its payment; each n asks for another thing. */
+  /** The request without its payment; each n gives another body. */
   shot(n: number): Shot;
 }
 
@@ -34,7 +34,7 @@ interface Row {
 const WARM_UP_PAYMENTS = 300;
 const SIGNING_CONNECTIONS = 16;
 
-/** A call bought by a signed authorization: of the stock Express seller, and of ours with and without a key, before one facilitator. */
+/** Measures calls that are paid by a signed authorization: at an Express seller, and at the marketplace with and without a key. */
 export async function measureX402(options: X402Options): Promise<void> {
   const children: Child[] = [];
   const child = async (...start: Parameters<typeof startChild>): Promise<string> => {
@@ -115,18 +115,18 @@ async function measurePaid(shop: Shop, connections: number, { paid, seconds }: X
   return fire({ baseUrl: shop.origin, connections, seconds, expect: 200, next: () => shots.pop() });
 }
 
-/** The bare 402. */
+/** Measures the 402 alone. */
 const measureAsked = (shop: Shop, connections: number, { seconds }: X402Options): Promise<Measured> =>
   fire({ baseUrl: shop.origin, connections, seconds, expect: 402, next: () => shop.shot(nextThing++) });
 
 let nextThing = 0;
-/** So many wallets that each has few calls under way at once. */
+/** There are enough wallets that each has few calls in flight at once. */
 const clients = Array.from({ length: 128 }, () =>
   new x402Client().register('eip155:*', new ExactEvmScheme(privateKeyToAccount(generatePrivateKey()))),
 );
 const protocol = new x402HTTPClient(clients[0]!);
 
-/** Asked for the price and signed as a stock client does, up to its second request. */
+/** Asks for the price and signs as a standard client does, up to its second request. */
 async function preparePaid({ origin, shot }: Shop, count: number): Promise<Shot[]> {
   const pool = new Pool(origin, { connections: SIGNING_CONNECTIONS });
   const shots: Shot[] = [];
@@ -157,7 +157,7 @@ async function preparePaid({ origin, shot }: Shop, count: number): Promise<Shot[
   return shots;
 }
 
-/** An answer of 200 alone does not show that it was charged for. */
+/** A status of 200 alone does not show that the call was charged. */
 async function sayWhatIsOpen(databaseUrl: string): Promise<void> {
   const database = new pg.Client({ connectionString: databaseUrl });
   await database.connect();
