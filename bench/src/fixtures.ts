@@ -7,7 +7,7 @@ export const SEARCH_WORD = 'weather';
 const LISTINGS = 10_000;
 const PREPARE_CONNECTIONS = 32;
 /** There are enough buyers that each stays within the limits of one account. */
-const BUYERS = 128;
+const BUYERS = 256;
 
 /** The default limits, counted by the address that the bench puts into a header. */
 export const LIMITS_AS_SHIPPED = { RATE_LIMITS: '', API_GATEWAY_TRUSTED_PROXIES: '127.0.0.1' };
