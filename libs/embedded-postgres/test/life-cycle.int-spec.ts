@@ -1,4 +1,5 @@
-import { once } from 'node:events';
+import { on, once } from 'node:events';
+import { watch } from 'node:fs';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -9,6 +10,7 @@ import { query } from './database.js';
 import { startOwner } from './owner-process.js';
 
 const settings = { fsync: 'off' };
+const LOCK_FILE = 'postmaster.pid';
 
 describe('an embedded PostgreSQL', () => {
   let dataDir: string;
@@ -172,7 +174,11 @@ describe('an embedded PostgreSQL', () => {
     });
 
     it('is the server of the process that runs it, which may be starting it just now', async () => {
+      const watcher = watch(join(dataDir, 'cluster'));
       const owner = startOwner([dataDir]);
+      // Before its lock file is written, the test would own the cluster and the other process would be refused.
+      for await (const [change, file] of on(watcher, 'change')) if (change === 'change' && file === LOCK_FILE) break;
+      watcher.close();
       expect(await readKept()).toEqual([{ answer: 42 }]);
       await owner.ready;
       expect(await readKept()).toEqual([{ answer: 42 }]);
