@@ -1,4 +1,4 @@
-import type { HttpAnswer, Offer } from '@market/sdk';
+import type { AccountEvent, HttpAnswer, Offer } from '@market/sdk';
 import { reply } from '@market/sdk/seller';
 import { eventually, startMarketplace, type RunningMarketplace } from '@market/testing';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
@@ -88,6 +88,35 @@ inEachMode('a budget', (harness) => {
     });
     // What was answered is answered again, and another key of the agent buys on.
     expect((await quote(agent, shop.listing, { ask: 'three' })).relay_request_id).toMatch(/^0x/);
+  });
+
+  it('tells its agent when four fifths and when all of it are spent', async () => {
+    const agent = await registerAgent(harness);
+    const near = await keyed(agent, { per_day_usd: 0.3 });
+    const exhausted = await keyed(agent, { per_month_usd: 0.25 });
+    for (const [ask, buyer] of [near, exhausted].entries())
+      expect(
+        (await callOnce(buyer, shop.listing, { ask }, withRelayId(await payFor(buyer, shop.listing, { ask })))).status,
+      ).toBe(200);
+    await eventually(async () => {
+      const events: AccountEvent[] = await agent.market.request('GET', '/events');
+      expect(events.map(({ type, data }) => [type, data]).toSorted()).toEqual([
+        [
+          'budget_exhausted',
+          {
+            ...{ budget: 'key', budget_id: exhausted.keyId, period: 'month', spent_usd: 0.25, limit_usd: 0.25 },
+            resets_at: expect.stringMatching(/-01T00:00:00/),
+          },
+        ],
+        [
+          'budget_near_limit',
+          {
+            ...{ budget: 'key', budget_id: near.keyId, period: 'day', spent_usd: 0.25, limit_usd: 0.3 },
+            resets_at: expect.stringMatching(/T00:00:00/),
+          },
+        ],
+      ]);
+    });
   });
 
   it('holds for what is paid in the sandbox, by signature and for a subscription', async () => {

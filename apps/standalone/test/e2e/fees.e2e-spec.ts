@@ -1,5 +1,5 @@
 import { startMarketplace, eventually, type RunningMarketplace } from '@market/testing';
-import { solanaWallet } from '@market/sdk';
+import { solanaWallet, type AccountEvent } from '@market/sdk';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import type { Hex } from 'viem';
@@ -76,6 +76,14 @@ inEachMode('a seller that owes fees', ({ mode }) => {
     const relayRequestId = await payFor(buyer, shop.listing, body);
     for (let calls = 0; calls < 2; calls += 1) expect((await call(payWith(generatePrivateKey()))).status).toBe(200);
     await eventually(async () => expect((await feesOf()).status).toBe('overdue'), { withinMs: 20_000 });
+    await eventually(async () =>
+      expect(await get<AccountEvent[]>('events')).toContainEqual(
+        expect.objectContaining({
+          type: 'fees_near_limit',
+          data: { due_usd: expect.any(Number), limit_usd: 0.0125 },
+        }),
+      ),
+    );
     await eventually(async () => expect(await isFound()).toBe(false), { withinMs: 20_000 });
     expect((await feesOf()).due.usd).toBe(0.025);
     await eventually(async () => expect((await call(fetch)).status).not.toBe(402), { withinMs: 20_000 });
