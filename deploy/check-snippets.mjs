@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** Runs what docs/snippets.md shows, as it stands. */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Marketplace, sandboxPayer, solanaWallet } from '@market/sdk';
@@ -37,6 +37,11 @@ try {
     assert.deepEqual(JSON.parse(buy()), { words: 6 }, language);
     console.log(`buys with ${language}`);
   }
+  if (spawnSync('python3', ['-c', 'import x402']).status === 0) {
+    const answer = run('python3', ['-c', snippet('Buy with Python and x402', 'python')], env);
+    assert.deepEqual(JSON.parse(answer.replaceAll("'", '"')), { words: 6 });
+    console.log('buys with Python and x402');
+  } else console.log("not run: Buy with Python and x402, which needs pip install 'x402[requests,evm]'");
   const market = new Marketplace({ baseUrl: api, apiKey: key });
   assert.equal((await market.receipts.list()).pagination.total, 3);
 
