@@ -55,7 +55,7 @@ export async function startRelayLedger({
     PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: FEE_RECIPIENT,
     PAYMENTS_LEDGER_RELAY_QUOTES_PER_MINUTE: '1000',
     PAYMENTS_LEDGER_RELAY_STATUSES_PER_MINUTE: '5000',
-    PAYMENTS_LEDGER_RELAY_TIMEOUT_MS: '500',
+    PAYMENTS_LEDGER_RELAY_TIMEOUT_MS: '1000',
     ...changes,
   };
   const ledger = await startLedger({ replicas, transport, env: { PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '100', ...env } });
