@@ -17,6 +17,41 @@ export interface LogLevels {
   components: Record<string, Level>;
 }
 
+/** So long a line may wait for others. */
+const WRITE_WITHIN_MS = 100;
+const WRITE_AT_CHARACTERS = 16_384;
+
+/** Writes lines together, since a write costs more than making its line. What waits is written when the process exits, however it came to that but by SIGKILL. */
+class StandardOutput {
+  private readonly stdout = pino.destination({ dest: 1, sync: true });
+  private waiting = '';
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor() {
+    process.on('exit', () => this.flushSync());
+  }
+
+  write(line: string): void {
+    this.waiting += line;
+    if (this.waiting.length >= WRITE_AT_CHARACTERS) this.flushSync();
+    else
+      this.timer ??= setTimeout(() => {
+        this.timer = undefined;
+        this.flushSync();
+      }, WRITE_WITHIN_MS).unref();
+  }
+
+  /** Called by pino, too, for a fatal line. */
+  flushSync(): void {
+    const lines = this.waiting;
+    this.waiting = '';
+    if (lines !== '') this.stdout.write(lines);
+  }
+}
+
+/** Of the process, whichever loggers it has. */
+let output: StandardOutput | undefined;
+
 /** Nest's logger over pino: one JSON line an entry, with the service's name. An object is logged as its fields. */
 export class PinoLogger implements LoggerService {
   private readonly logger: Logger;
@@ -25,7 +60,7 @@ export class PinoLogger implements LoggerService {
     service: string,
     private readonly levels: LogLevels,
   ) {
-    this.logger = pino({ level: 'debug', base: { service } });
+    this.logger = pino({ level: 'debug', base: { service } }, (output ??= new StandardOutput()));
   }
 
   log(message: unknown, ...rest: unknown[]): void {

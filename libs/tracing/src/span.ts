@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-
 /** Of OTLP's kinds, those that occur here: a step, the serving of a request, and the asking of somebody else. */
 export enum SpanKind {
   Step = 1,
@@ -23,7 +21,7 @@ export class Span {
   readonly traceId: string;
   readonly parentId: string | undefined;
   readonly sampled: boolean;
-  readonly id = randomUUID().replaceAll('-', '').slice(-16);
+  readonly id = randomHalf() + randomHalf();
   readonly startedAt = nowMicros();
   readonly attributes: Attributes = {};
   /** Spans of other traces that show what was done for this one, too. */
@@ -35,7 +33,7 @@ export class Span {
     public name: string,
     readonly kind: SpanKind,
     { traceId, parentId, sampled }: Place,
-    private readonly ended: (span: Span) => void,
+    private readonly spans: { ended(span: Span): void },
   ) {
     this.traceId = traceId;
     this.parentId = parentId;
@@ -61,9 +59,12 @@ export class Span {
   end(): void {
     if (this.endedAt !== undefined) return;
     this.endedAt = nowMicros();
-    this.ended(this);
+    this.spans.ended(this);
   }
 }
+
+/** Half an id of a span. Nobody is kept out by it, so that it need not be hard to guess, and it is never the zero that means none. */
+const randomHalf = (): string => (1 + Math.floor(Math.random() * (2 ** 32 - 1))).toString(16).padStart(8, '0');
 
 const ANCHORED_FOR_MS = 10_000;
 let anchor = { wall: 0, monotonic: -Infinity };

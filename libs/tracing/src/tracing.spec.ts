@@ -61,10 +61,10 @@ describe('tracing', () => {
   it('keeps of what is not sampled the traces in which something failed, here or where it asked', async () => {
     const stop = start(0);
     const well = root('well');
-    await within(well, () => traceStep('its step', SpanKind.Client, async () => undefined));
+    startSpan('its request', SpanKind.Client, well.traceparent)!.end();
     well.end();
     const broken = root('broken');
-    await within(broken, () => traceStep('its step', SpanKind.Client, async (span) => void span!.fail('why')));
+    startSpan('its request', SpanKind.Client, broken.traceparent)!.fail('why').end();
     expect(isKept(broken)).toBe(true);
     broken.end();
     const elsewhere = root('elsewhere');
@@ -72,20 +72,39 @@ describe('tracing', () => {
     elsewhere.end();
     await stop();
     expect(sent.map(({ name, parentSpanId }) => [name, parentSpanId])).toEqual([
-      ['its step', broken.id],
+      ['its request', broken.id],
       ['broken', undefined],
       ['elsewhere', undefined],
     ]);
+  });
+
+  it('shows the steps of sampled work alone, also beside other work', async () => {
+    const stop = start(0.5);
+    const sampled = startTrace('sampled', SpanKind.Server, { traceId: '0'.repeat(31) + '1' })!;
+    const step = (name: string) => traceStep(name, SpanKind.Client, async (span) => span);
+    let release!: () => void;
+    const held = within(sampled, async () => {
+      await new Promise<void>((resolve) => (release = resolve));
+      return step('sampled step');
+    });
+    expect(await within(root('other'), () => step('other step'))).toBeUndefined();
+    release();
+    expect((await held)!.parentId).toBe(sampled.id);
+    expect(await within(root('later'), () => step('later step'))).toBeUndefined();
+    expect((await within(sampled, () => step('again')))!.parentId).toBe(sampled.id);
+    await stop();
   });
 
   it('shows shared work under one of those that share it, and nothing under one that is over', async () => {
     const stop = start(1);
     const [over, first, second] = [root('over'), root('first'), root('second')];
     over.end();
-    await withinOneOf([{ span: over }, { span: first }, { span: second }], () =>
-      traceStep('shared', SpanKind.Client, async () => undefined),
+    await within(first, () =>
+      withinOneOf([{ span: over }, { span: first }, { span: second }], () =>
+        traceStep('shared', SpanKind.Client, async () => undefined),
+      ),
     );
-    expect(within(over, currentSpan)).toBeUndefined();
+    expect(await within(over, async () => currentSpan())).toBeUndefined();
     [first, second].forEach((span) => span.end());
     await stop();
     expect(sent.find(({ name }) => name === 'shared')!.parentSpanId).toBe(first.id);

@@ -17,8 +17,12 @@ interface Tracing {
 /** Undefined where nothing is traced. A process has one, whichever services it holds. */
 let tracing: Tracing | undefined;
 
-/** The span that the statements of this turn belong to. What decides about money is never read from here. */
+/**
+ * The sampled span that the statements of this turn belong to. What decides about money is never read from here. While it is enabled, Node.js 20
+ * runs a hook for every promise of the process, so it is disabled when work within no such span is under way.
+ */
 const current = new AsyncLocalStorage<Span | undefined>();
+let entered = 0;
 
 /** @returns how to stop: what was traced is sent, for a few seconds at most. */
 export function startTracing({ ratio, ...collector }: TracingSettings): () => Promise<void> {
@@ -49,31 +53,37 @@ export function startSpan(name: string, kind: SpanKind, traceparent: string | un
   return open(tracing, name, kind, { traceId, parentId, sampled: (Number.parseInt(flags!, 16) & 1) === 1 });
 }
 
-/** A step of what is under way, with what is done in it; nothing where no trace is. What it throws does not fail it: `work` says what does. */
+/** A step of what is under way in a sampled trace. What it throws does not fail it: `work` says what does. */
 export function traceStep<T>(name: string, kind: SpanKind, work: (step?: Span) => Promise<T>): Promise<T> {
-  const parent = tracing && currentSpan();
+  const parent = currentSpan();
   if (!tracing || !parent) return work();
   const { traceId, id: parentId, sampled } = parent;
   const step = open(tracing, name, kind, { traceId, parentId, sampled });
   return work(step).finally(() => step.end());
 }
 
-/** Undefined outside of a trace, and in what goes on after the answer: the span is over then. */
+/** Of a sampled trace. Undefined outside of one, and in what goes on after the answer: the span is over then. */
 export function currentSpan(): Span | undefined {
-  const span = tracing && current.getStore();
+  const span = entered > 0 ? current.getStore() : undefined;
   return span?.endedAt === undefined ? span : undefined;
 }
 
-/** Does work whose steps belong to this span. */
-export const within = <T>(span: Span | undefined, work: () => T): T => (tracing ? current.run(span, work) : work());
+/** Does work whose steps belong to this span, if it is sampled. */
+export function within<T>(span: Span | undefined, work: () => Promise<T>): Promise<T> {
+  if (!span?.sampled) return entered === 0 ? work() : current.run(undefined, work);
+  entered += 1;
+  return current.run(span, work).finally(() => {
+    entered -= 1;
+    if (entered === 0) current.disable();
+  });
+}
 
 /** Work that several requests share is shown in the trace of one of them, to which the others link. */
-export function withinOneOf<T>(requests: { span: Span | undefined }[], work: () => T): T {
-  if (!tracing) return work();
-  const spans = requests.flatMap(({ span }) => (span && span.endedAt === undefined ? [span] : []));
-  const shown = spans.find(({ sampled }) => sampled) ?? spans[0];
-  for (const span of spans) if (span !== shown) span.links.push(shown!);
-  return current.run(shown, work);
+export function withinOneOf<T>(requests: { span: Span | undefined }[], work: () => Promise<T>): Promise<T> {
+  if (entered === 0) return work();
+  const [shown, ...others] = requests.flatMap(({ span }) => (span && span.endedAt === undefined ? [span] : []));
+  for (const span of others) if (span !== shown) span.links.push(shown!);
+  return within(shown, work);
 }
 
 /** Whether the trace is kept although it is not sampled, because something failed in it; whoever asked keeps its part, too. */
@@ -82,7 +92,7 @@ export const isKept = (span: Span | undefined): boolean => span !== undefined &&
 export const keep = (span: Span | undefined): void => void (span && tracing?.spans.keep(span));
 
 function open({ spans }: Tracing, name: string, kind: SpanKind, place: Place): Span {
-  const span = new Span(name, kind, place, (ended) => spans.ended(ended));
+  const span = new Span(name, kind, place, spans);
   spans.started(span);
   return span;
 }

@@ -46,8 +46,7 @@ export class OutboxRelay {
   ) {}
 
   start(): void {
-    // What it sends is nothing that the request which wakes it does.
-    this.outbox.onCommit(() => within(undefined, () => this.wake()));
+    this.outbox.onCommit(() => this.wake());
     this.timer = setInterval(() => this.wake(), POLL_INTERVAL_MS);
     this.wake();
   }
@@ -61,7 +60,8 @@ export class OutboxRelay {
   private wake(): void {
     this.again = true;
     if (this.draining || this.stopped.signal.aborted) return;
-    this.draining = Promise.all([this.drain(), this.pause()]).then(() => {
+    // What it sends is nothing that the request which wakes it does.
+    this.draining = Promise.all([within(undefined, () => this.drain()), this.pause()]).then(() => {
       this.draining = undefined;
       if (this.again && !this.stopped.signal.aborted) this.wake();
     });
