@@ -7,7 +7,7 @@ import type {
   ServiceTopology,
   SignalContract,
 } from '@market/contracts';
-import { SpanKind, keep, startSpan } from '@market/tracing';
+import { currentSpan, SpanKind, keep, startSpan } from '@market/tracing';
 import { DEFAULT_BUDGET_MS, type RequestContext } from './request-context.js';
 import { toRequestEnvelope, type ReplyEnvelope, type RequestEnvelope } from './envelope.js';
 import { clientSeconds } from './metrics.js';
@@ -45,7 +45,10 @@ export class MessageBus {
   ): Promise<OutputOf<C>> {
     this.assertDeclared(contract.subject);
     const stop = clientSeconds.startTimer({ rpc_method: contract.subject });
-    const span = startSpan(contract.subject, SpanKind.Client, context.traceparent);
+    // What a job asks has no trace in its context.
+    const run = context.traceparent === undefined ? currentSpan() : undefined;
+    keep(run);
+    const span = startSpan(contract.subject, SpanKind.Client, run?.traceparent ?? context.traceparent);
     try {
       const output = await this.exchange(
         contract,

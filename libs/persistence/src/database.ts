@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { SpanKind, traceStep } from '@market/tracing';
+import { keep, SpanKind, traceStep, type Span } from '@market/tracing';
 import type { Pool, PoolClient } from 'pg';
 import { DataSource, type MigrationInterface } from 'typeorm';
 import type { Socket } from 'node:net';
@@ -129,15 +129,20 @@ export class Database {
   }
 
   private run<Row>(through: Pool | PoolClient, { name, text }: Statement, values: unknown[]): Promise<Row[]> {
-    return this.timed(name ?? 'batch', async () => (await through.query({ name, text, values })).rows as Row[]);
+    return this.timed(name ?? 'batch', async (span) => {
+      const { rows, rowCount, command } = await through.query({ name, text, values });
+      // A job's run that only looked is nothing to show.
+      if (span && rowCount && command !== 'SELECT') keep(span);
+      return rows as Row[];
+    });
   }
 
-  private timed<T>(db_operation_name: string, work: () => Promise<T>): Promise<T> {
+  private timed<T>(db_operation_name: string, work: (span?: Span) => Promise<T>): Promise<T> {
     const stop = operationSeconds.startTimer({ db_namespace: this.definition.schema, db_operation_name });
     return traceStep(db_operation_name, SpanKind.Client, async (span) => {
       span?.set({ 'db.system.name': 'postgresql', 'db.namespace': this.definition.schema });
       try {
-        const result = await work();
+        const result = await work(span);
         stop({ error_type: '' });
         return result;
       } catch (error) {

@@ -1,3 +1,4 @@
+import { startRun, within } from '@market/tracing';
 import { Logger } from '@nestjs/common';
 
 /** Registers work that a service does before its first request, and work that repeats. */
@@ -22,11 +23,14 @@ export class Jobs {
     if (this.stopped) return;
     const timer = setTimeout(() => {
       this.timers.delete(timer);
-      const run = job()
-        .catch((error: unknown) =>
-          this.logger.warn(`${name} failed: ${error instanceof Error ? error.message : String(error)}`),
-        )
+      const span = startRun(name);
+      const run = within(span, job)
+        .catch((error: unknown) => {
+          span?.fail(error instanceof Error ? error.name : 'failed');
+          this.logger.warn(`${name} failed: ${error instanceof Error ? error.message : String(error)}`);
+        })
         .finally(() => {
+          span?.end();
           this.running.delete(run);
           this.every(name, intervalMs, job);
         });

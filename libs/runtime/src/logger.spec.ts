@@ -44,7 +44,12 @@ describe('PinoLogger', () => {
       'log(1); process.stdin.once("data", () => { log(1); logger.fatal("over", "Test"); process.kill(process.pid, "SIGKILL"); });',
     );
     const shown = lines[Symbol.asyncIterator]();
-    expect(JSON.parse((await shown.next()).value!)).toMatchObject({ level: 30, service: 'test', context: 'Test', n: 0 });
+    expect(JSON.parse((await shown.next()).value!)).toMatchObject({
+      level: 30,
+      service: 'test',
+      context: 'Test',
+      n: 0,
+    });
     child.stdin.write('now');
     expect(JSON.parse((await shown.next()).value!)).toMatchObject({ n: 0 });
     expect(JSON.parse((await shown.next()).value!)).toMatchObject({ level: 60, msg: 'over' });

@@ -1,7 +1,7 @@
 import type { Span } from './span.js';
 
 /** Of one trace, in this process. */
-interface Unsampled {
+interface Held {
   open: number;
   kept: boolean;
   ended: Span[];
@@ -12,28 +12,32 @@ const MAX_TRACES = 10_000;
 const MAX_SPANS_OF_TRACE = 1_000;
 
 /**
- * Which spans are sent. Those of sampled traces, as they end; those of others wait until this process has no open span of their trace any
- * more, and are sent if one of them failed here or in a process that was asked.
+ * Which spans are sent. Those of sampled traces, as they end; those of others, and of traces that are held, wait until this process has no open
+ * span of their trace any more, and are sent if one of them failed here or in a process that was asked, or if their trace is kept for another reason.
  */
 export class KeptSpans {
-  private readonly traces = new Map<string, Unsampled>();
+  private readonly traces = new Map<string, Held>();
 
   constructor(private readonly send: (span: Span) => void) {}
 
+  /** For a trace that is about to begin, and to be sent only if it is kept. */
+  hold(traceId: string): void {
+    if (this.traces.size >= MAX_TRACES) this.traces.delete(this.traces.keys().next().value!);
+    this.traces.set(traceId, { open: 0, kept: false, ended: [] });
+  }
+
   started({ sampled, traceId }: Span): void {
-    if (sampled) return;
+    if (!sampled && !this.traces.has(traceId)) this.hold(traceId);
     const trace = this.traces.get(traceId);
     if (trace) trace.open += 1;
-    else {
-      if (this.traces.size >= MAX_TRACES) this.traces.delete(this.traces.keys().next().value!);
-      this.traces.set(traceId, { open: 1, kept: false, ended: [] });
-    }
   }
 
   ended(span: Span): void {
-    if (span.sampled) return this.send(span);
     const trace = this.traces.get(span.traceId);
-    if (!trace) return;
+    if (!trace) {
+      if (span.sampled) this.send(span);
+      return;
+    }
     if (trace.ended.length < MAX_SPANS_OF_TRACE) trace.ended.push(span);
     trace.kept ||= span.hasFailed;
     if ((trace.open -= 1) > 0) return;
@@ -41,13 +45,13 @@ export class KeptSpans {
     if (trace.kept) trace.ended.forEach(this.send);
   }
 
-  /** For a trace in which another process saw something fail. */
+  /** For a trace in which another process saw something fail, or a run did something. */
   keep({ traceId }: Span): void {
     const trace = this.traces.get(traceId);
     if (trace) trace.kept = true;
   }
 
-  /** Whether a trace is kept that is not sampled. */
+  /** Whether a trace that waits is kept. */
   isKept({ traceId }: Span): boolean {
     return this.traces.get(traceId)?.kept === true;
   }

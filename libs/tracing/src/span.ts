@@ -1,8 +1,9 @@
-/** Of OTLP's kinds, those that occur here: a step, the serving of a request, and the asking of somebody else. */
+/** Of OTLP's kinds, those that occur here: a step, the serving of a request, the asking of somebody else, and the handling of an event. */
 export enum SpanKind {
   Step = 1,
   Server = 2,
   Client = 3,
+  Consumer = 5,
 }
 
 /** Ids, names and outcomes; never a body, a header, a URL of a seller or another secret. */

@@ -5,12 +5,14 @@ import {
   isKept,
   keep,
   SpanKind,
+  startRun,
   startSpan,
   startTrace,
   startTracing,
   traceStep,
   within,
   withinOneOf,
+  type Span,
 } from './index.js';
 
 interface Sent {
@@ -93,6 +95,26 @@ describe('tracing', () => {
     expect(await within(root('later'), () => step('later step'))).toBeUndefined();
     expect((await within(sampled, () => step('again')))!.parentId).toBe(sampled.id);
     await stop();
+  });
+
+  it('shows what begins by itself only where something was done or failed, and nothing that is not sampled but failures', async () => {
+    const run = async (name: string, work: (step: Span) => void): Promise<void> => {
+      const span = startRun(name)!;
+      await within(span, () => traceStep(`step of ${name}`, SpanKind.Client, async (step) => work(step ?? span)));
+      span.end();
+    };
+    let stop = start(1);
+    await run('idle', () => undefined);
+    await run('busy', keep);
+    await run('broken', (step) => void step.fail('why'));
+    await stop();
+    expect(sent.map(({ name }) => name)).toEqual(['step of busy', 'busy', 'step of broken', 'broken']);
+    sent = [];
+    stop = start(0);
+    await run('busy', () => keep(currentSpan()));
+    await run('broken', (span) => void span.fail('why'));
+    await stop();
+    expect(sent.map(({ name }) => name)).toEqual(['broken']);
   });
 
   it('shows shared work under one of those that share it, and nothing under one that is over', async () => {

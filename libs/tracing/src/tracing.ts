@@ -49,8 +49,16 @@ export function startTrace(name: string, kind: SpanKind, { traceId, parentId }: 
 export function startSpan(name: string, kind: SpanKind, traceparent: string | undefined): Span | undefined {
   if (!tracing) return undefined;
   const [, traceId, parentId, flags] = traceparent?.split('-') ?? [];
-  if (!traceId || !parentId) return startTrace(name, kind, { traceId: randomUUID().replaceAll('-', '') });
+  if (!traceId || !parentId) return startTrace(name, kind, { traceId: newTraceId() });
   return open(tracing, name, kind, { traceId, parentId, sampled: (Number.parseInt(flags!, 16) & 1) === 1 });
+}
+
+/** Work that begins by itself: a trace of its own, which is sent if it is sampled and `keep` is told that something was done in it, or if it failed. */
+export function startRun(name: string): Span | undefined {
+  if (!tracing) return undefined;
+  const traceId = newTraceId();
+  tracing.spans.hold(traceId);
+  return startTrace(name, SpanKind.Step, { traceId });
 }
 
 /** A step of what is under way in a sampled trace. What it throws does not fail it: `work` says what does. */
@@ -80,8 +88,10 @@ export function within<T>(span: Span | undefined, work: () => Promise<T>): Promi
 
 /** Work that several requests share is shown in the trace of one of them, to which the others link. */
 export function withinOneOf<T>(requests: { span: Span | undefined }[], work: () => Promise<T>): Promise<T> {
-  if (entered === 0) return work();
-  const [shown, ...others] = requests.flatMap(({ span }) => (span && span.endedAt === undefined ? [span] : []));
+  if (!tracing) return work();
+  const [shown, ...others] = requests.flatMap(({ span }) =>
+    span?.sampled && span.endedAt === undefined ? [span] : [],
+  );
   for (const span of others) if (span !== shown) span.links.push(shown!);
   return within(shown, work);
 }
@@ -89,7 +99,10 @@ export function withinOneOf<T>(requests: { span: Span | undefined }[], work: () 
 /** Whether the trace is kept although it is not sampled, because something failed in it; whoever asked keeps its part, too. */
 export const isKept = (span: Span | undefined): boolean => span !== undefined && tracing?.spans.isKept(span) === true;
 
+/** The trace that this belongs to is kept, where that was not certain. */
 export const keep = (span: Span | undefined): void => void (span && tracing?.spans.keep(span));
+
+const newTraceId = (): string => randomUUID().replaceAll('-', '');
 
 function open({ spans }: Tracing, name: string, kind: SpanKind, place: Place): Span {
   const span = new Span(name, kind, place, spans);

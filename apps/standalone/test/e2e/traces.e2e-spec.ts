@@ -27,6 +27,7 @@ inEachMode('traces', ({ mode }) => {
         OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
         OTEL_EXPORTER_OTLP_HEADERS: 'x-collector-key=a%20key',
         OTEL_TRACES_SAMPLER_ARG: '0.5',
+        GATEWAY_QUALITY_INTERVAL_MS: '50',
       },
     });
     buyer = await registerAgent(marketplace);
@@ -55,7 +56,7 @@ inEachMode('traces', ({ mode }) => {
   /** The names of a span and all above it, from the top. */
   const pathTo = (span: CollectedSpan): string[] => {
     const parent = spansOf(span.traceId).find(({ spanId }) => spanId === span.parentSpanId);
-    return [...(parent ? pathTo(parent) : [span.parentSpanId ?? 'none']), `${span.kind} ${span.name}`];
+    return [...(parent ? pathTo(parent) : [span.parentSpanId || 'none']), `${span.kind} ${span.name}`];
   };
   const EDGE = [CALLER, '2 POST /api/v1/gateway/:listingId'];
   const GATEWAY = [...EDGE, '3 rpc.gateway.execute-call.v1', '2 rpc.gateway.execute-call.v1'];
@@ -65,7 +66,10 @@ inEachMode('traces', ({ mode }) => {
     `2 rpc.payments-ledger.${request}`,
   ];
 
-  it('shows a paid call as one, from the edge over the bus to statements, seller and settlement', async () => {
+  /** Consumed by the catalog, the gateway and reputation. */
+  const COMPLETED = [...ledger('settle-payment.v1'), '5 evt.payments-ledger.payment-completed.v1'];
+
+  it('shows a paid call as one, from the edge over the bus to statements, seller, settlement and what the others make of it', async () => {
     const trace = traceId(true);
     await paidCall(shop, trace);
     const spans = await eventually(() => {
@@ -76,8 +80,10 @@ inEachMode('traces', ({ mode }) => {
         [...ledger('claim-payment.v1'), '3 batch'],
         [...ledger('settle-payment.v1'), '3 payments.lock-all'],
         [...ledger('settle-payment.v1'), '3 commit'],
+        [...COMPLETED, '3 inbox.record'],
       ])
         expect(paths).toContainEqual(path);
+      expect(paths.filter((path) => path.at(-1) === COMPLETED.at(-1))).toEqual([COMPLETED, COMPLETED, COMPLETED]);
       return spansOf(trace);
     });
     for (const span of spans) {
@@ -87,7 +93,11 @@ inEachMode('traces', ({ mode }) => {
       expect(span.status.code).toBe(0);
     }
     expect(new Set(spans.map((span) => span.process))).toEqual(
-      new Set(mode === 'standalone' ? ['marketplace'] : ['api-gateway', 'gateway', 'payments-ledger']),
+      new Set(
+        mode === 'standalone'
+          ? ['marketplace']
+          : ['api-gateway', 'gateway', 'payments-ledger', 'catalog', 'reputation'],
+      ),
     );
     const toSeller = spans.find(({ name }) => name === 'POST seller')!;
     expect(toSeller.attributes).toMatchObject({
@@ -109,6 +119,20 @@ inEachMode('traces', ({ mode }) => {
     });
     expect(pathTo(seller)).toEqual([...GATEWAY, '3 POST seller']);
     expect(spansOf(well)).toEqual([]);
+  });
+
+  it('shows the run of a job that changed something, with what others make of it, and none that had nothing to do', async () => {
+    await eventually(async () => {
+      await paidCall(shop, traceId(false));
+      expect(collector.spans.map(pathTo)).toContainEqual([
+        'none',
+        '1 measure-quality',
+        '5 evt.gateway.listing-quality-measured.v1',
+      ]);
+    });
+    const names = collector.spans.map(({ name }) => name);
+    for (const idle of ['retry evt.payments-ledger.payment-completed.v1', 'resume-calls'])
+      expect(names).not.toContain(idle);
   });
 
   if (mode === 'distributed')

@@ -1,6 +1,7 @@
 import type { EventContract } from '@market/contracts';
 import { UnavailableError } from '@market/kernel';
 import type { EventRecord, ReceivedEvent } from '@market/messaging';
+import { SpanKind, startSpan, withinOneOf } from '@market/tracing';
 import { Logger } from '@nestjs/common';
 import type { Database, Tx } from '../database.js';
 import { sql } from '../statement.js';
@@ -89,8 +90,20 @@ export class EventConsumer {
     }
   }
 
-  private handle(events: EventRecord[]): Promise<void> {
-    return this.database.transaction((tx) => this.handleIn(tx, events));
+  /** In the traces of what emitted the events. */
+  private async handle(events: EventRecord[]): Promise<void> {
+    const handled = events.map(({ subject, traceparent }) => ({
+      span: traceparent === undefined ? undefined : startSpan(subject, SpanKind.Consumer, traceparent),
+    }));
+    try {
+      await withinOneOf(handled, () => this.database.transaction((tx) => this.handleIn(tx, events)));
+    } catch (error) {
+      // A batch that fails is handled again one by one.
+      if (events.length === 1) handled[0]!.span?.fail(error instanceof Error ? error.name : 'failed');
+      throw error;
+    } finally {
+      handled.forEach(({ span }) => span?.end());
+    }
   }
 
   private async handleIn(tx: Tx, events: EventRecord[]): Promise<void> {

@@ -1,6 +1,7 @@
 import type { EventContract, PayloadOf } from '@market/contracts';
 import { newId } from '@market/kernel';
 import type { RequestContext } from '@market/messaging';
+import { currentSpan } from '@market/tracing';
 import type { Tx } from '../database.js';
 import { sql } from '../statement.js';
 
@@ -31,7 +32,8 @@ export class Outbox {
       events.map((event) => event.contract.subject),
       events.map((event) => JSON.stringify(event.payload)),
       events.map((event) => event.context.requestId),
-      events.map((event) => event.context.traceparent ?? null),
+      // A job has no trace in its context.
+      events.map((event) => event.context.traceparent ?? currentSpan()?.traceparent ?? null),
     ]);
     tx.afterCommit(() => this.wake());
   }
