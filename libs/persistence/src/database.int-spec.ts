@@ -41,6 +41,13 @@ describe('Database', () => {
   const pidOf = async (tx: Tx): Promise<number> => (await tx.query<{ pid: number }>(myPid))[0]!.pid;
 
   describe('the role of a service', () => {
+    it('is missed in a sentence on a server where its schema was never made', async () => {
+      const { schema, ...rest } = shop;
+      await expect(Database.open({ ...rest, schema: `${schema}_elsewhere` }, { url: fresh.url })).rejects.toThrow(
+        `the schema ${schema}_elsewhere was never made in this database: run \`npm run migrate\` with the URL that is used here`,
+      );
+    });
+
     it('may do what it is granted and nothing more', async () => {
       await database.query(note, ['appended']);
       await expect(database.query(sql('test.rewrite', "UPDATE journal SET note = 'rewritten'"))).rejects.toMatchObject({

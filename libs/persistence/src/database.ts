@@ -40,6 +40,18 @@ const ignore = (): void => undefined;
 /** Violated constraints tell that a row is there already; deadlocks and serialization failures are retried. */
 const isOrdinary = (sqlState: string): boolean => /^(23|40)/.test(sqlState);
 
+/** What PostgreSQL says of a role that does not exist, where it is named as a setting of the connection. */
+const INVALID_PARAMETER_VALUE = '22023';
+
+export class NeverMigrated extends Error {
+  constructor(schema: string, options?: ErrorOptions) {
+    super(
+      `the schema ${schema} was never made in this database: run \`npm run migrate\` with the URL that is used here`,
+      options,
+    );
+  }
+}
+
 /** The role that holds a service's grants. It cannot log in. */
 export const roleOf = (schema: string): string => `market_${schema}`;
 
@@ -91,7 +103,9 @@ export class Database {
           .join(' '),
       },
     });
-    await dataSource.initialize();
+    await dataSource.initialize().catch((error: unknown) => {
+      throw codeOf(error) === INVALID_PARAMETER_VALUE ? new NeverMigrated(schema, { cause: error }) : error;
+    });
     const { master } = dataSource.driver as unknown as { master: Pool };
     const database = new Database(definition, options.url, dataSource, master);
     openDatabases.add(database);

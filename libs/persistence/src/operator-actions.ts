@@ -1,13 +1,16 @@
 import { newId } from '@market/kernel';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { roleOf, type Database, type Tx } from './database.js';
+import { NeverMigrated, roleOf, type Database, type Tx } from './database.js';
 import { sql } from './statement.js';
 
 const record = sql(
   'operator-actions.record',
   'INSERT INTO operator_actions (id, operator, command, subject, reason) VALUES ($1, $2, $3, $4, $5)',
 );
-const exists = sql('operator-actions.exists', `SELECT to_regclass('operator_actions') IS NOT NULL AS found`);
+const exists = sql(
+  'operator-actions.exists',
+  `SELECT to_regclass('operator_actions') IS NOT NULL AS found, to_regclass('payments_mode') IS NOT NULL AS "isMigrated"`,
+);
 const latest = sql(
   'operator-actions.latest',
   `SELECT id, done_at AS "doneAt", operator, command, subject, reason FROM operator_actions
@@ -42,7 +45,8 @@ export async function latestOperatorActions(
   limit: number,
   before?: string,
 ): Promise<RecordedAction[]> {
-  const [table] = await database.query<{ found: boolean }>(exists);
+  const [table] = await database.query<{ found: boolean; isMigrated: boolean }>(exists);
+  if (!table!.isMigrated) throw new NeverMigrated(database.schema);
   return table!.found ? database.query<RecordedAction>(latest, [limit, before]) : [];
 }
 

@@ -120,4 +120,13 @@ describe('the audit', () => {
     for (const [name, how] of Object.entries(LOOKING)) expect([name, ...(await run(name, how))]).toEqual([name]);
     expect(await noted()).toEqual(before);
   }, 120_000);
+
+  it('says which service was never migrated, where it is asked of a new database', async () => {
+    const audit = adminCommands.find(({ name }) => name === 'audit')!;
+    await expect(
+      audit.run({ operator: 'ada', arguments: [], options: {} }, { DATABASE_URL: await createDatabase() }),
+    ).rejects.toThrow(
+      'the schema identity was never made in this database: run `npm run migrate` with the URL that is used here',
+    );
+  });
 });
