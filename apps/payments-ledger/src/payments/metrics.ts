@@ -14,6 +14,12 @@ export const overduePayments = new Gauge({
   labelNames: ['state'] as const,
 });
 
+export const oldestDueSeconds = new Gauge({
+  name: 'market_due_payments_oldest_seconds',
+  help: 'How long ago the oldest payment of a state should have expired, been owed back or been released; 0 where none is due',
+  labelNames: ['state'] as const,
+});
+
 export const refundsDue = new Gauge({
   name: 'market_refunds_due',
   help: 'Payments that are owed back to their buyers, by rail',

@@ -4,6 +4,7 @@ import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common'
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import {
   feesDueMicros,
+  oldestDueSeconds,
   oldestSettlementSeconds,
   overduePayments,
   refundsDue,
@@ -14,11 +15,12 @@ import {
 /** Each branch reads one partial index, because payments that have ended are many. */
 const overdue = sql(
   'payments.overdue',
-  `SELECT state, count(*)::int AS payments FROM (
-     SELECT state FROM payments WHERE state IN ('pending', 'underpaid') AND expires_at < now() - interval '10 minutes'
-     UNION ALL SELECT state FROM payments WHERE state = 'verified' AND retry_until < now() - interval '10 minutes'
-     UNION ALL SELECT state FROM payments WHERE state = 'in_flight' AND lease_until < now() - interval '10 minutes'
-     UNION ALL SELECT p.state FROM payments p LEFT JOIN authorizations a ON a.id = p.authorization_id AND a.state = 'settling'
+  `SELECT state, count(*) FILTER (WHERE due IS NULL OR due < now() - interval '10 minutes')::int AS payments,
+     coalesce(extract(epoch FROM now() - min(due)), 0)::float8 AS seconds FROM (
+     SELECT state, expires_at AS due FROM payments WHERE state IN ('pending', 'underpaid') AND expires_at < now()
+     UNION ALL SELECT state, retry_until FROM payments WHERE state = 'verified' AND retry_until < now()
+     UNION ALL SELECT state, lease_until FROM payments WHERE state = 'in_flight' AND lease_until < now()
+     UNION ALL SELECT p.state, NULL FROM payments p LEFT JOIN authorizations a ON a.id = p.authorization_id AND a.state = 'settling'
        WHERE p.state = 'indeterminate' AND (a.id IS NULL OR a.valid_before < now() - interval '70 minutes')
    ) o GROUP BY state`,
 );
@@ -56,13 +58,16 @@ export class SamplePayments implements OnApplicationBootstrap {
 
   async run(): Promise<void> {
     const [open, owed, [books], settlements] = await Promise.all([
-      this.database.query<{ state: string; payments: number }>(overdue),
+      this.database.query<{ state: string; payments: number; seconds: number }>(overdue),
       this.database.query<{ rail: string; payments: number }>(owedBack),
       this.database.query<{ unexplained: number; owed: number; feesDue: number }>(balances),
       this.database.query<{ network: string; seconds: number }>(settling),
     ]);
-    OPEN_STATES.forEach((state) => overduePayments.set({ state }, 0));
-    open.forEach(({ state, payments }) => overduePayments.set({ state }, payments));
+    for (const state of OPEN_STATES) {
+      const { payments = 0, seconds = 0 } = open.find((row) => row.state === state) ?? {};
+      overduePayments.set({ state }, payments);
+      oldestDueSeconds.set({ state }, seconds);
+    }
     refundsDue.reset();
     owed.forEach(({ rail, payments }) => refundsDue.set({ rail }, payments));
     refundsDueMicros.set(books!.owed);

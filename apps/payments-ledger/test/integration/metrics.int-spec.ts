@@ -45,11 +45,17 @@ describe('the metrics of open payments and of the books', () => {
     const offered = await harness.quote(order);
     await set("expires_at = now() - interval '11 minutes'", offered);
     await becomes('market_overdue_payments', { state: 'pending' }, 1);
+    expect(Math.floor((await valueOf('market_due_payments_oldest_seconds', { state: 'pending' }))! / 60)).toBe(11);
     await set("expires_at = now() + interval '11 minutes'", offered);
     await becomes('market_overdue_payments', { state: 'pending' }, 0);
+    expect(await valueOf('market_due_payments_oldest_seconds', { state: 'pending' })).toBe(0);
 
     await harness.pay(order, offered);
     await set("retry_until = now() - interval '9 minutes'", offered);
+    await eventually(async () =>
+      expect(Math.floor((await valueOf('market_due_payments_oldest_seconds', { state: 'verified' }))! / 60)).toBe(9),
+    );
+    expect(await valueOf('market_overdue_payments', { state: 'verified' })).toBe(0);
     const later = newOrder();
     const paid = await harness.quote(later);
     await harness.pay(later, paid);
