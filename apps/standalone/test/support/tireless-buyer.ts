@@ -72,27 +72,41 @@ export class TirelessBuyer {
     });
   }
 
-  private async until(
+  private until(
     what: string,
     request: () => Promise<HttpAnswer>,
     isDone: (answer: HttpAnswer) => boolean,
   ): Promise<HttpAnswer> {
-    const deadline = Date.now() + this.giveUpAfterMs;
-    let last: unknown;
-    while (Date.now() < deadline && !this.isTired) {
-      try {
-        const answer = await request();
-        this.statuses.set(answer.status, (this.statuses.get(answer.status) ?? 0) + 1);
-        if (isDone(answer)) return answer;
-        if (![200, 202, 429, 503].includes(answer.status))
-          throw new Error(`waiting for ${what}, ${answer.status} is no answer to wait on: ${answer.text}`);
-        last = answer.text;
-      } catch (error) {
-        if (!(error instanceof MarketplaceError)) throw error;
-        last = error.message;
-      }
-      await delay(PAUSE_MS);
-    }
-    throw new Error(`${what} did not come within ${this.giveUpAfterMs} ms; last: ${String(last)}`);
+    const noted = async (): Promise<HttpAnswer> => {
+      const answer = await request();
+      this.statuses.set(answer.status, (this.statuses.get(answer.status) ?? 0) + 1);
+      return answer;
+    };
+    return insist(what, noted, isDone, { giveUpAfterMs: this.giveUpAfterMs, isTired: () => this.isTired });
   }
+}
+
+/** Repeats a request that got lost or was put off, until its answer is what is waited for. @throws when none is in time. */
+export async function insist(
+  what: string,
+  request: () => Promise<HttpAnswer>,
+  isDone: (answer: HttpAnswer) => boolean,
+  { giveUpAfterMs = 120_000, isTired = () => false }: { giveUpAfterMs?: number; isTired?: () => boolean } = {},
+): Promise<HttpAnswer> {
+  const deadline = Date.now() + giveUpAfterMs;
+  let last: unknown;
+  while (Date.now() < deadline && !isTired()) {
+    try {
+      const answer = await request();
+      if (isDone(answer)) return answer;
+      if (![200, 202, 429, 503].includes(answer.status))
+        throw new Error(`waiting for ${what}, ${answer.status} is no answer to wait on: ${answer.text}`);
+      last = answer.text;
+    } catch (error) {
+      if (!(error instanceof MarketplaceError)) throw error;
+      last = error.message;
+    }
+    await delay(PAUSE_MS);
+  }
+  throw new Error(`${what} did not come within ${giveUpAfterMs} ms; last: ${String(last)}`);
 }

@@ -1,0 +1,453 @@
+import {
+  evmWallet,
+  Marketplace,
+  sandboxPayer,
+  x402Payer,
+  type CallOptions,
+  type Offer,
+  type Payer,
+  type Statement,
+} from '@market/sdk';
+import { eventually, startMarketplace, type ProcessName, type RunningMarketplace } from '@market/testing';
+import { x402Client, x402HTTPClient } from '@x402/fetch';
+import { ExactEvmScheme } from '@x402/evm/exact/client';
+import fc from 'fast-check';
+import { encodeFunctionData, parseUnits, type Address, type Hash, type Hex } from 'viem';
+import { mnemonicToAccount, privateKeyToAccount } from 'viem/accounts';
+import { startEvmHarness, testAbi, type EvmHarness } from '../../../payments-ledger/test/support/evm-harness.js';
+import { startRelayServer, type RelayServer } from '../../../payments-ledger/test/support/relay-server.js';
+import { readCommandLine } from '../../src/admin/command-line.js';
+import { adminCommands } from '../../src/admin/commands.js';
+import { expectBooksInOrder } from '../support/books.js';
+import { bodyOf, callOnce, quote } from '../support/buyer.js';
+import { accountsOf, ExpectedMoney } from '../support/expected-money.js';
+import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
+import { openShop, reply, type Shop } from '../support/seller.js';
+import { letTimePass, listFeed } from '../support/subscriber.js';
+import { insist } from '../support/tireless-buyer.js';
+
+/** Another run: TEST_SEED=<number> MONEY_STEPS=<number>; the long one is `npm run test:money`. */
+const SEED = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31);
+const STEPS = Number(process.env.MONEY_STEPS ?? 150);
+const STEPS_A_KILL = 75;
+const AT_ONCE = 8;
+
+const CHAIN_ID = 84_532;
+const NETWORK = `eip155:${CHAIN_ID}`;
+/** Where stock clients know USDC of Base Sepolia. */
+const USDC: Address = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
+const FEE_ADDRESS: Address = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C';
+const PLAY_NETWORK = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
+const PRICES = [250_000n, 333_333n, 1_000_001n];
+const FEED_PRICE = 900_000n;
+const usd = (micros: bigint): number => Number(micros) / 1e6;
+
+const KINDS = [
+  'sandbox',
+  'signature',
+  'without a key',
+  'relay',
+  'sent back',
+  'subscription',
+  'fees',
+  'refund',
+] as const;
+const step = fc.record({
+  kind: fc.oneof(
+    ...KINDS.map((kind) => ({
+      arbitrary: fc.constant(kind),
+      weight: kind === 'subscription' || kind === 'sent back' ? 1 : 2,
+    })),
+  ),
+  buyer: fc.nat(3),
+  seller: fc.nat(2),
+  price: fc.nat(PRICES.length - 1),
+  /** Of the seller, to a call. */
+  does: fc.constantFrom('deliver', 'deliver', 'deliver', 'falter', 'fail', 'refuse'),
+  /** Of play money. */
+  outcome: fc.constantFrom('paid', 'overpaid', 'late'),
+});
+type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
+
+/** A part of a relayed price that its seller has, and has to pay back. */
+interface Debt {
+  paymentId: string;
+  buyer: Agent;
+  seller: Agent;
+  micros: bigint;
+}
+
+/** Every rail, every outcome and crashes in an order that nobody planned; at the end all that knows of money must say the same. */
+inEachMode('money', ({ mode }) => {
+  const victims: ProcessName[] = mode === 'standalone' ? ['standalone'] : ['payments-ledger', 'gateway'];
+  const expected = new ExpectedMoney();
+  const debts: Debt[] = [];
+  const subscriptions = new Map<string, Promise<unknown>>();
+  let chain: EvmHarness;
+  let relay: RelayServer;
+  let env: Record<string, string>;
+  let marketplace: RunningMarketplace;
+  let buyers: Agent[];
+  let sellers: Agent[];
+  /** By seller and price. */
+  let shops: Shop[][];
+  let feeds: { id: string }[];
+
+  beforeAll(async () => {
+    [chain, relay] = await Promise.all([startEvmHarness(CHAIN_ID), startRelayServer()]);
+    await chain.place('SignedToken', USDC);
+    env = {
+      PAYMENTS_LEDGER_X402_CHAINS: `${NETWORK}=${chain.node.url}`,
+      PAYMENTS_LEDGER_X402_FACILITATOR_KEY: chain.gasKey,
+      PAYMENTS_LEDGER_FEE_ADDRESS: FEE_ADDRESS,
+      PAYMENTS_LEDGER_RELAY_URL: relay.url,
+      PAYMENTS_LEDGER_RELAY_API_KEY: relay.apiKey,
+      PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: '0x2222222222222222222222222222222222222222',
+      PAYMENTS_LEDGER_RELAY_ROUTES: 'eip155:42161:USDC',
+      PAYMENTS_LEDGER_RELAY_DESTINATION: `${NETWORK}:USDC`,
+      PAYMENTS_LEDGER_RELAY_QUOTES_PER_MINUTE: '1000',
+      PAYMENTS_LEDGER_RELAY_STATUSES_PER_MINUTE: '5000',
+      PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 6).toString('base64'),
+      PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '250',
+      PAYMENTS_LEDGER_SANDBOX_REFUND_SECONDS: '0',
+      GATEWAY_RESUME_INTERVAL_MS: '250',
+      GATEWAY_FAILING_AFTER: '1000',
+    };
+    marketplace = await startMarketplace({ mode, env });
+    // The node signs for accounts of its mnemonic, by which sellers make plain transfers.
+    const accounts = [4, 5, 6].map((addressIndex) => mnemonicToAccount(chain.node.mnemonic, { addressIndex }));
+    sellers = await Promise.all(
+      accounts.map((account) =>
+        registerAgent(marketplace, {
+          wallet: evmWallet(`0x${Buffer.from(account.getHdKey().privateKey!).toString('hex')}`),
+        }),
+      ),
+    );
+    buyers = await Promise.all(Array.from({ length: 4 }, () => registerAgent(marketplace)));
+    for (const buyer of buyers) {
+      await chain.send(USDC, 'mint', [walletOf(buyer), parseUnits('10000', 6)]);
+      expected.move(null, walletOf(buyer), parseUnits('10000', 6));
+    }
+    const faltered = new Set<unknown>();
+    shops = await Promise.all(
+      sellers.map((seller) =>
+        Promise.all(
+          PRICES.map((price) =>
+            openShop(
+              seller,
+              ({ body }) => {
+                const { n, does } = body as { n: number; does: Step['does'] };
+                if (does === 'refuse') return reply(422, { refused: n });
+                if (does === 'fail' || (does === 'falter' && faltered.size < faltered.add(n).size))
+                  return reply(500, { failed: n });
+                return { delivered: n };
+              },
+              { pricing_amount: usd(price) },
+            ),
+          ),
+        ),
+      ),
+    );
+    feeds = await Promise.all(sellers.map((seller) => listFeed(seller, { pricing_amount: usd(FEED_PRICE) })));
+  }, 180_000);
+  afterAll(async () => {
+    await Promise.all((shops ?? []).flat().map((shop) => shop.close()));
+    await marketplace?.stop();
+    relay?.stop();
+    await chain?.stop();
+  }, 60_000);
+
+  const walletOf = (agent: Agent): Address => agent.wallet.address as Address;
+  const signs = (agent: Agent): Payer => x402Payer(agent.wallet as never, { [NETWORK]: {} });
+
+  /** One after the other: the node gives transactions their numbers. */
+  const inTurn = turns();
+  const crash = turns();
+
+  const transfer = (from: Agent | null, to: Address, micros: bigint): Promise<Hash> =>
+    inTurn(async () => {
+      const hash = await chain.node.request<Hash>('eth_sendTransaction', [
+        {
+          from: from ? walletOf(from) : chain.payer,
+          to: USDC,
+          data: encodeFunctionData({ abi: testAbi, functionName: from ? 'transfer' : 'mint', args: [to, micros] }),
+        },
+      ]);
+      await chain.node.mine(3);
+      expected.move(from && walletOf(from), to, micros);
+      return hash;
+    });
+
+  const sold = (buyer: Agent, seller: Agent, gross: bigint, by: 'sandbox' | 'signature' | 'relay'): void => {
+    const fee = ExpectedMoney.feeOf(gross);
+    expected.post(accountsOf.payments(buyer.id), -gross);
+    if (by === 'signature') {
+      expected.post(accountsOf.received(seller.id, `${NETWORK}:${walletOf(seller)}`), gross);
+      expected.post(accountsOf.fees(seller.id), -fee);
+      expected.move(walletOf(buyer), walletOf(seller), gross);
+    } else if (by === 'relay') expected.post(accountsOf.received(seller.id, 'relay'), gross - fee);
+    else expected.post(accountsOf.earnings(seller.id, `sandbox:${PLAY_NETWORK}`), gross - fee);
+  };
+
+  /** Ends the time in which the call may be repeated. */
+  const giveUp = (paymentId: string): Promise<unknown> =>
+    eventually(() => letTimePass(marketplace, { window: paymentId }), { withinMs: 60_000, everyMs: 200 });
+
+  const run = async (n: number, { kind, does, outcome, ...draw }: Step): Promise<void> => {
+    const [buyer, seller, gross] = [buyers[draw.buyer]!, sellers[draw.seller]!, PRICES[draw.price]!];
+    const { listing } = shops[draw.seller]![draw.price]!;
+    const body = { n, does };
+    const isDelivered = does === 'deliver' || does === 'falter';
+    const call = async (market: Marketplace, options: CallOptions): Promise<void> => {
+      const result = await market.call(listing, body, {
+        maxPriceUsd: 2,
+        retries: does === 'falter' ? 5 : 0,
+        ...options,
+      });
+      expect(result.billable).toBe(isDelivered);
+    };
+    switch (kind) {
+      case 'sandbox': {
+        if (outcome === 'late') {
+          const { relay_request_id: id } = await insistOnQuote(buyer, listing, body);
+          await insist(
+            'the late payment',
+            () => buyer.market.send('POST', `/sandbox/payments/${id}/pay`, { body: { outcome } }),
+            ({ status }) => status === 200 || status === 409,
+          );
+          return;
+        }
+        const [pay, paid] = noting(sandboxPayer(buyer.market, outcome));
+        await call(buyer.market, { pay, originCurrency: 'SOL' });
+        if (isDelivered) sold(buyer, seller, gross, 'sandbox');
+        else await giveUp(paid().payment_id!);
+        return;
+      }
+      case 'signature':
+        await call(buyer.market, { pay: signs(buyer), originChainId: CHAIN_ID });
+        if (isDelivered) sold(buyer, seller, gross, 'signature');
+        return;
+      case 'without a key':
+        await call(new Marketplace({ baseUrl: marketplace.baseUrl }), { pay: signs(buyer) });
+        if (isDelivered) sold(buyer, seller, gross, 'signature');
+        return;
+      case 'relay': {
+        const [pay, paid] = noting({
+          rail: 'relay',
+          canPay: ({ provider }) => provider === 'relay',
+          prepare: () => Promise.resolve({}),
+          send: async ({ relayRequestId }) => {
+            const request = relay.requests.get(relayRequestId)!;
+            if (request.status !== 'waiting') return;
+            relay.deposit(request.depositAddress);
+            const hash = await transfer(null, request.quote.recipient as Address, BigInt(request.quote.amount));
+            relay.fill(request);
+            request.txHashes = [hash];
+          },
+        });
+        await call(buyer.market, { pay, originChainId: 42_161, maxRouteFeeUsd: 1 });
+        if (isDelivered) return sold(buyer, seller, gross, 'relay');
+        const net = gross - ExpectedMoney.feeOf(gross);
+        expected.post(accountsOf.refunds(buyer.id), gross);
+        expected.post(accountsOf.owed(seller.id), -net);
+        await giveUp(paid().payment_id!);
+        debts.push({ paymentId: paid().payment_id!, buyer, seller, micros: net });
+        return;
+      }
+      case 'sent back': {
+        const offer = await insistOnQuote(buyer, listing, body, { 'X-Market-Origin-Chain-Id': '42161' });
+        relay.deposit(offer.requirements.depositAddress!, 1n);
+        return;
+      }
+      case 'subscription': {
+        const [feed, pair] = [feeds[draw.seller]!, `${draw.buyer} ${draw.seller}`];
+        const before = subscriptions.get(pair);
+        const subscribe = () => buyer.market.subscribe(feed, { pay: signs(buyer) });
+        if (before) {
+          await before;
+          await expect(subscribe()).rejects.toMatchObject({ status: 409 });
+        } else {
+          const subscribed = subscribe();
+          subscriptions.set(pair, subscribed);
+          await subscribed;
+          sold(buyer, seller, FEED_PRICE, 'signature');
+        }
+        return;
+      }
+      case 'fees': {
+        const post = (headers: Record<string, string> = {}) =>
+          seller.market.send('POST', '/fees/payments', { headers, body: {} });
+        // Refused where nothing is due, or another payment of the same debt is under way.
+        const asked = await insist(
+          'the fees',
+          () => post(),
+          ({ status }) => status === 402 || status === 409,
+        );
+        if (asked.status === 409) return;
+        const client = new x402HTTPClient(
+          new x402Client().register(
+            'eip155:*',
+            new ExactEvmScheme(privateKeyToAccount(seller.wallet.exportKey() as Hex)),
+          ),
+        );
+        const payload = await client.createPaymentPayload(
+          client.getPaymentRequiredResponse((name) => asked.headers.get(name), asked.json),
+        );
+        const paid = await insist(
+          'the payment of fees',
+          () => post(client.encodePaymentSignatureHeader(payload)),
+          ({ status }) => [200, 402, 409].includes(status),
+        );
+        if (paid.status !== 200) return;
+        const micros = BigInt((bodyOf(paid).data as { amount: { micros: string } }).amount.micros);
+        expected.post(accountsOf.fees(seller.id), micros);
+        expected.move(walletOf(seller), FEE_ADDRESS, micros);
+        return;
+      }
+      case 'refund': {
+        const debt = debts.shift();
+        if (debt) await payBack(debt);
+      }
+    }
+  };
+
+  const insistOnQuote = async (...[buyer, listing, body, headers]: Parameters<typeof quote>): Promise<Offer> => {
+    const answer = await insist(
+      'an offer',
+      () => callOnce(buyer, listing, body, headers ?? { 'X-Market-Origin-Currency': 'SOL' }),
+      ({ status }) => status === 402,
+    );
+    return (bodyOf(answer).data as { payment: Offer }).payment;
+  };
+
+  const payBack = async ({ paymentId, buyer, seller, micros }: Debt): Promise<void> => {
+    const refund = await eventually(
+      async () => {
+        const { data } = await seller.market.refunds.list({ role: 'seller', status: 'refund_due', limit: 100 });
+        const found = data.find(({ payment_id }) => payment_id === paymentId);
+        expect(found).toMatchObject({ wallet: walletOf(buyer), amount: { micros: String(micros) } });
+        return found!;
+      },
+      { withinMs: 60_000, everyMs: 200 },
+    );
+    const transaction = await transfer(seller, walletOf(buyer), micros);
+    await insist(
+      'the refund',
+      () => seller.market.send('POST', `/refunds/${refund.id}/confirm`, { body: { transaction } }),
+      ({ status }) => status === 200,
+    );
+    expected.post(accountsOf.refunds(buyer.id), -micros);
+    expected.post(accountsOf.owed(seller.id), micros);
+  };
+
+  /** A command of operators as `npm run admin` runs it, in this process. */
+  const admin = (...words: string[]): Promise<string> => {
+    const { command, input } = readCommandLine(words, adminCommands, 'ada')!;
+    return command.run(input, { DATABASE_URL: marketplace.databaseUrl, ...env });
+  };
+
+  /** The balances of an agent's accounts that are not zero, from its statement, whose entries must add up to them. */
+  const stated = async ({ market }: Agent): Promise<Record<string, bigint>> => {
+    const path = `/statements/${new Date().toISOString().slice(0, 7)}`;
+    const sums = new Map<string, bigint>();
+    let statement: Statement['statement'];
+    for (let cursor: string | undefined = ''; cursor !== undefined;) {
+      const page = (await market.send('GET', `${path}?limit=100${cursor && `&cursor=${cursor}`}`)).json as Statement;
+      for (const { account, direction, amount_cents } of page.data) {
+        const micros = BigInt(Math.round(amount_cents * 10_000));
+        sums.set(account, (sums.get(account) ?? 0n) + (direction === 'credit' ? micros : -micros));
+      }
+      statement = page.statement;
+      cursor = page.pagination.next_cursor;
+    }
+    const accounts = statement!.accounts.map(({ account, opening_balance, closing_balance }) => {
+      const closing = BigInt(closing_balance.micros);
+      expect([account, closing - BigInt(opening_balance.micros)]).toEqual([account, sums.get(account) ?? 0n]);
+      return [account, closing] as const;
+    });
+    return Object.fromEntries(accounts.filter(([, micros]) => micros !== 0n));
+  };
+
+  it(
+    `is where books, wallets and statements say, after ${STEPS} steps on all rails with kills (TEST_SEED=${SEED} MONEY_STEPS=${STEPS})`,
+    async () => {
+      const steps = fc.sample(step, { seed: SEED, numRuns: STEPS });
+      const startedAt = performance.now();
+      let [next, kills] = [0, 0];
+      const work = async (): Promise<void> => {
+        for (let n = next++; n < STEPS; n = next++) {
+          if (n % STEPS_A_KILL === Math.floor(STEPS_A_KILL / 2))
+            await crash(async () => {
+              const victim = victims[kills++ % victims.length]!;
+              await marketplace.kill(victim);
+              await marketplace.restart(victim);
+            });
+          await run(n, steps[n]!).catch((cause: unknown) => {
+            next = STEPS;
+            throw new Error(`step ${n} of TEST_SEED=${SEED}, ${JSON.stringify(steps[n])}: ${String(cause)}`, { cause });
+          });
+        }
+      };
+      const workers = await Promise.allSettled(Array.from({ length: AT_ONCE }, work));
+      const failed = workers.find(({ status }) => status === 'rejected');
+      if (failed) throw (failed as PromiseRejectedResult).reason;
+      process.stdout.write(
+        `\n${mode}: TEST_SEED=${SEED}, ${STEPS} steps, ${kills} kills, ${((performance.now() - startedAt) / 1_000).toFixed(0)} s\n`,
+      );
+
+      // Of what the operator owes, a part is paid back as well.
+      const owedByOperator = await eventually(
+        async () => {
+          const owed = await Promise.all(
+            buyers.map(async (buyer) => {
+              const { data } = await buyer.market.refunds.list({ status: 'refund_due', limit: 100 });
+              return data.filter(({ owed_by }) => owed_by === 'operator').map((refund) => ({ buyer, refund }));
+            }),
+          );
+          for (const { refund } of owed.flat()) expect(refund.wallet).not.toBeNull();
+          return owed.flat();
+        },
+        { withinMs: 30_000 },
+      );
+      for (const { buyer, refund } of owedByOperator.slice(0, 3)) {
+        const micros = BigInt(refund.amount.micros);
+        const transaction = await transfer(null, walletOf(buyer), micros);
+        await admin('refunds', 'confirm', refund.id, transaction);
+        expected.post(accountsOf.refunds(buyer.id), -micros);
+      }
+
+      for (const agent of [...buyers, ...sellers])
+        await eventually(async () => expect(await stated(agent)).toEqual(expected.of(agent.id)), {
+          withinMs: 30_000,
+          everyMs: 500,
+        });
+      for (const wallet of [...[...buyers, ...sellers].map(walletOf), FEE_ADDRESS])
+        expect([wallet, await chain.balanceOf(USDC, wallet)]).toEqual([wallet, expected.inWallet(wallet)]);
+      await expectBooksInOrder(marketplace, shops.flat(), { withinMs: 30_000 });
+      expect(await admin('books', 'verify')).toBe('the books add up');
+      expect(await admin('books', 'reconcile')).toMatch(/^\d+ settlements explained, 0 unexplained, 0 unknown$/);
+      expect(await admin('payments', 'report')).not.toContain('unexplained');
+    },
+    90_000 + STEPS * 400,
+  );
+});
+
+/** Runs one piece of work after the other. */
+function turns(): <T>(work: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const done = last.then(work);
+    last = done.catch(() => undefined);
+    return done;
+  };
+}
+
+/** The same payer, and what it was asked to pay last. */
+function noting(payer: Payer): [Payer, () => Offer] {
+  let noted: Offer;
+  const prepare: Payer['prepare'] = (offer, signal) => {
+    noted = offer;
+    return payer.prepare(offer, signal);
+  };
+  return [{ ...payer, prepare }, () => noted];
+}
