@@ -7,7 +7,7 @@ import { SellerWallets } from '../rails/seller-wallets.js';
 
 const due = sql(
   'accounts.to-pay-out',
-  `SELECT d.seller_id, d.network, d.balance_micros, e.exported_at
+  `SELECT d.seller_id, d.network, d.balance_micros, e.exported_at, now() AS as_of
    FROM (
      SELECT owner_id AS seller_id, split_part(address, ':earnings:x402:', 2) AS network, balance_micros
      FROM accounts WHERE address LIKE 'agent:%:earnings:x402:%' AND balance_micros >= $1
@@ -28,6 +28,8 @@ export interface DuePayout {
   amountMicros: Micros;
   /** When it was exported last, if nothing was confirmed since: it may have been paid. */
   unconfirmedSince: Date | null;
+  /** When it was so. */
+  asOf: Date;
 }
 
 /** One statement, and a request of identity for each 128 sellers. */
@@ -44,6 +46,7 @@ export class DuePayouts {
       network: string;
       balance_micros: string;
       exported_at: Date | null;
+      as_of: Date;
     }>(due, [minimumMicros > 0n ? minimumMicros : 1n, network]);
     const wallets = await this.sellers.find(
       rows.map(({ seller_id }) => seller_id),
@@ -55,6 +58,7 @@ export class DuePayouts {
       wallet: wallets[index] ?? null,
       amountMicros: BigInt(row.balance_micros),
       unconfirmedSince: row.exported_at,
+      asOf: row.as_of,
     }));
   }
 }

@@ -5,14 +5,18 @@ import { Injectable } from '@nestjs/common';
 import type { Address } from 'viem';
 import { DuePayouts, type DuePayout } from './due-payouts.query.js';
 
-/** Whose wallet it is, so that a transfer to it is known as the seller's also when the seller has named another since. */
+/**
+ * Whose wallet it is, so that a transfer to it is known as the seller's also when the seller has named another since. A wallet that was
+ * exported after the given time is left to that export.
+ */
 const remember = withParameters(
-  { wallets: 'network text, wallet text, seller_id uuid, amount_micros bigint' },
-  ({ wallets }) =>
+  { wallets: 'network text, wallet text, seller_id uuid, amount_micros bigint', asOf: 'timestamptz' },
+  ({ wallets, asOf }) =>
     sql(
       'payout-wallets.remember',
-      `INSERT INTO payout_wallets (${wallets.columns}, exported_at) SELECT *, now() FROM ${wallets.table}
-       ON CONFLICT (network, wallet) DO UPDATE SET seller_id = excluded.seller_id, amount_micros = excluded.amount_micros, exported_at = now()`,
+      `INSERT INTO payout_wallets (${wallets.columns}, exported_at) SELECT *, clock_timestamp() FROM ${wallets.table}
+       ON CONFLICT (network, wallet) DO UPDATE SET seller_id = excluded.seller_id, amount_micros = excluded.amount_micros, exported_at = excluded.exported_at
+       WHERE payout_wallets.exported_at <= ${asOf} RETURNING network, wallet`,
     ),
 );
 
@@ -20,11 +24,16 @@ export type ExportedPayout = DuePayout & { wallet: Address };
 
 export interface ExportedPayouts {
   payouts: ExportedPayout[];
+  /** Of wallets that an earlier export named and of which nothing was confirmed since. */
+  open: DuePayout[];
   /** Of sellers that have no wallet to be paid to. */
   withoutWallet: DuePayout[];
 }
 
-/** Lists what is due to sellers and remembers the wallets that are named, so that transfers to them can be confirmed. Nothing is paid by it. */
+/**
+ * Lists what is due to sellers and remembers the wallets that are named, so that transfers to them can be confirmed. Nothing is paid by it. What an
+ * earlier export named may have been paid since, so that it is named again only where the operator says so.
+ */
 @Injectable()
 export class ExportPayouts {
   constructor(
@@ -32,26 +41,49 @@ export class ExportPayouts {
     private readonly due: DuePayouts,
   ) {}
 
+  /** @param again a seller whose payouts are exported once more, or all of them. */
   async execute(
-    minimumMicros: Micros,
-    network: string | null,
+    { minimumMicros, network, again }: { minimumMicros: Micros; network: string | null; again: string | undefined },
     { operator, command }: { operator: string; command: string },
   ): Promise<ExportedPayouts> {
     const due = await this.due.list(minimumMicros, network, newRequestContext());
-    const payouts = due.filter((payout): payout is ExportedPayout => payout.wallet !== null);
-    const total = payouts.reduce((sum, { amountMicros }) => sum + amountMicros, 0n);
-    if (payouts.length > 0)
-      await this.database.transaction(async (tx) => {
-        const wallets = payouts.map((payout) => ({
-          network: payout.network,
-          wallet: payout.wallet,
-          seller_id: payout.sellerId,
-          amount_micros: payout.amountMicros,
-        }));
-        tx.send(remember, remember.values({ wallets }));
-        const subject = `${payouts.length} payouts of $${formatDecimal(total, 6)}`;
-        await recordOperatorAction(tx, { operator, command, subject, reason: null });
-      });
-    return { payouts, withoutWallet: due.filter(({ wallet }) => wallet === null) };
+    const payable = due.filter((payout): payout is ExportedPayout => payout.wallet !== null);
+    const wanted = payable.filter(
+      ({ unconfirmedSince, sellerId }) => unconfirmedSince === null || again === 'all' || again === sellerId,
+    );
+    const payouts = await this.remember(wanted, { operator, command });
+    return {
+      payouts,
+      open: payable.filter((payout) => !payouts.includes(payout)),
+      withoutWallet: due.filter(({ wallet }) => wallet === null),
+    };
+  }
+
+  /** @returns those that no other export has named meanwhile. */
+  private async remember(
+    wanted: ExportedPayout[],
+    by: { operator: string; command: string },
+  ): Promise<ExportedPayout[]> {
+    const [first] = wanted;
+    if (!first) return [];
+    return this.database.transaction(async (tx) => {
+      const wallets = wanted.map((payout) => ({
+        network: payout.network,
+        wallet: payout.wallet,
+        seller_id: payout.sellerId,
+        amount_micros: payout.amountMicros,
+      }));
+      const named = await tx.query<{ network: string; wallet: string }>(
+        remember,
+        remember.values({ wallets, asOf: first.asOf }),
+      );
+      const payouts = wanted.filter(({ network, wallet }) =>
+        named.some((row) => row.network === network && row.wallet === wallet),
+      );
+      const total = payouts.reduce((sum, { amountMicros }) => sum + amountMicros, 0n);
+      const subject = `${payouts.length} payouts of $${formatDecimal(total, 6)}`;
+      if (payouts.length > 0) await recordOperatorAction(tx, { ...by, subject, reason: null });
+      return payouts;
+    });
   }
 }

@@ -1,4 +1,4 @@
-import { formatDecimal, parseDecimal, type Micros } from '@market/kernel';
+import { formatDecimal, isUuid, parseDecimal, type Micros } from '@market/kernel';
 import { CommandFailure, type CommandDefinition } from '@market/runtime';
 import { isAddress, isHash, type Address, type Hash } from 'viem';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
@@ -12,17 +12,20 @@ const usd = (micros: Micros): string => formatDecimal(micros, 6);
 /** `npm run admin -- payouts export`. It changes no balance: what was paid is posted when its transaction is confirmed. */
 export const exportPayouts: CommandDefinition = {
   name: 'payouts export',
-  help: 'prints what you owe sellers of what signed payments paid you, by wallet, as CSV or as a file for the Transaction Builder of a Safe; pays nothing',
+  help: 'prints what you owe sellers of what signed payments paid you, by wallet, as CSV or as a file for the Transaction Builder of a Safe; pays nothing, and leaves out what an earlier export named until that is confirmed',
   asks: ['identity'],
   options: {
     minimum: { help: 'least amount in US dollars' },
     network: { help: 'one network, as eip155:8453; a file for a Safe is of one' },
     format: { help: 'csv or safe' },
+    again: { help: 'a seller, or all: exports what an earlier export named and nobody paid' },
   },
-  async run(container, { operator, options: { minimum = '0', network, format = 'csv' } }) {
+  async run(container, { operator, options: { minimum = '0', network, format = 'csv', again } }) {
     const minimumMicros = parseDecimal(minimum, 6);
     if (minimumMicros === null) throw new CommandFailure('--minimum must be US dollars, as in 1.50');
     if (format !== 'csv' && format !== 'safe') throw new CommandFailure('--format must be csv or safe');
+    if (again !== undefined && again !== 'all' && !isUuid(again))
+      throw new CommandFailure('--again must be the id of a seller, or all');
     const config = container.get<PaymentsLedgerConfig>(paymentsLedgerConfig.token);
     const chains = config.x402Chains ? chainsOf(config.x402Chains, config.x402Usdc) : [];
     const only = network ?? (format === 'safe' && chains.length === 1 ? chains[0]!.network : null);
@@ -31,14 +34,22 @@ export const exportPayouts: CommandDefinition = {
     if (format === 'safe' && only === null)
       throw new CommandFailure('--network must name one of PAYMENTS_LEDGER_X402_CHAINS for a Safe');
     const by = { operator, command: 'payouts export' };
-    const { payouts, withoutWallet } = await container.get(ExportPayouts).execute(minimumMicros, only, by);
-    if (format === 'csv') return toCsv([...payouts, ...withoutWallet], chains);
+    const { payouts, open, withoutWallet } = await container
+      .get(ExportPayouts)
+      .execute({ minimumMicros, network: only, again }, by);
+    // A row without a receiver cannot be paid.
+    const unpayable = [...open, ...withoutWallet].map((payout) => ({ ...payout, wallet: null }));
+    if (format === 'csv') return toCsv([...payouts, ...unpayable], chains);
+    const leftOut = [
+      ...(open.length > 0 ? [`${open.length} exported before and not confirmed`] : []),
+      ...(withoutWallet.length > 0 ? [`${withoutWallet.length} without a wallet`] : []),
+    ];
     const { chainId, usdc } = chains.find((chain) => chain.network === only)!;
     const file = safeBatch({
       chainId,
       token: usdc,
       safe: config.x402PayToAddress,
-      description: `What is due to ${payouts.length} sellers${withoutWallet.length > 0 ? `; left out: ${withoutWallet.length} without a wallet` : ''}`,
+      description: [`What is due to ${payouts.length} sellers`, ...leftOut].join('; left out: '),
       createdAt: new Date(),
       payees: payouts.map(({ wallet, amountMicros: baseUnits }) => ({ wallet, baseUnits })),
     });
