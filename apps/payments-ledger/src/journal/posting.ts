@@ -51,9 +51,8 @@ export const FEES_PAID = 'fees_paid';
 /** The reason of the entry by which the operator pays a seller what it had for it. */
 export const PAID_OUT = 'paid_out';
 
-/** The reasons of entries by which money is owed back. */
-export const REFUND_REASONS = ['not_delivered', 'paid_late', 'overpaid'] as const;
-export type RefundReason = (typeof REFUND_REASONS)[number];
+/** The reason of an entry by which money is owed back. */
+export type RefundReason = 'not_delivered' | 'paid_late' | 'overpaid';
 
 export const DEBTORS = ['seller', 'operator'] as const;
 export type Debtor = (typeof DEBTORS)[number];

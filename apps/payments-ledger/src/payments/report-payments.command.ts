@@ -1,7 +1,6 @@
 import { formatDecimal } from '@market/kernel';
 import { Database, sql } from '@market/persistence';
 import { CommandFailure, type CommandDefinition } from '@market/runtime';
-import { REFUND_REASONS } from '../journal/posting.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import { messageOf } from './message-of.js';
 import { paymentColumns, watchedOffer, type PaymentRow } from './payment.js';
@@ -42,14 +41,12 @@ const undelivered = sql(
   `SELECT ${paymentColumns('p')} FROM payments p WHERE rail = ANY($1::text[]) AND state IN ('failed', 'refund_due') AND expires_at > now() - interval '30 days' AND id > $2 ORDER BY id LIMIT ${PAGE}`,
 );
 
-/** What is owed back to buyers, with the part that is the seller's debt. */
+/** What is owed back to buyers and not paid, with the part that is the seller's debt. */
 const owed = sql(
   'payments.owed-back',
-  `SELECT p.id, p.rail, p.state, p.created_at, p.buyer_id, p.seller_id, string_agg(DISTINCT t.reason, ', ') AS reasons,
-     sum(o.amount_micros) FILTER (WHERE o.account = 'agent:' || p.buyer_id || ':refunds' AND o.direction = 'credit') AS micros,
-     coalesce(sum(o.amount_micros) FILTER (WHERE o.account = 'agent:' || p.seller_id || ':owed' AND o.direction = 'debit'), 0) AS sellers_micros
-   FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id JOIN payments p ON p.id = t.payment_id
-   WHERE t.reason IN (${REFUND_REASONS.map((reason) => `'${reason}'`).join(', ')}) AND p.state <> 'refunded' GROUP BY p.id ORDER BY p.id`,
+  `SELECT p.id, p.rail, p.state, p.created_at, p.buyer_id, p.seller_id, string_agg(DISTINCT x.reason, ', ') AS reasons, sum(x.amount_micros) AS micros,
+     coalesce(sum(x.amount_micros) FILTER (WHERE x.owed_by = 'seller'), 0) AS sellers_micros
+   FROM refunds x JOIN payments p ON p.id = x.payment_id WHERE x.refunded_at IS NULL GROUP BY p.id ORDER BY p.id`,
 );
 
 interface OwedBack extends Pick<PaymentRow, 'id' | 'rail' | 'state' | 'created_at' | 'buyer_id' | 'seller_id'> {

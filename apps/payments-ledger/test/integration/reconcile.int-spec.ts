@@ -7,8 +7,9 @@ import { register } from 'prom-client';
 import { reportBooks } from '../../src/books/report-books.command.js';
 import { reconcileBooks } from '../../src/reconciliation/reconcile-books.command.js';
 import { paymentsLedger } from '../../src/service.js';
-import { asClaimed, newOrder, reasonOf, type Claimed } from '../support/ledger-harness.js';
+import { asClaimed, newOrder, reasonOf, type Claim, type Claimed, type Offered } from '../support/ledger-harness.js';
 import { signed } from '../support/signed-payload.js';
+import { BY_ETH, startRelayLedger, type RelayLedger } from '../support/relay-ledger.js';
 import { ON_CHAIN, startX402Ledger, type X402Ledger } from '../support/x402-ledger.js';
 
 describe('settlements against the chain', () => {
@@ -193,5 +194,93 @@ describe('settlements against the chain', () => {
       ),
     );
     expect((await run(reportBooks, { format: 'csv', seller, month: now })).split('\n')).toHaveLength(2);
+  });
+});
+
+describe('settlements against Relay', () => {
+  let harness: RelayLedger;
+  beforeAll(async () => {
+    harness = await startRelayLedger();
+  }, 60_000);
+  afterEach(() => {
+    harness.relay.misbehave = null;
+  });
+  afterAll(() => harness.stop());
+
+  const lines = async (): Promise<string[][]> => {
+    const text = await runCommand(
+      paymentsLedger,
+      reconcileBooks,
+      { operator: 'ada', arguments: [], options: {} },
+      {
+        DATABASE_URL: harness.ledger.db.url,
+        PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 1).toString('base64'),
+        ...harness.env,
+      },
+    ).catch((error: Error) => error.message);
+    return text.split('\n').map((line) => line.split('\t'));
+  };
+  const quoted = async (): Promise<[Offered, () => Promise<Claim>]> => {
+    const { payer: _payer, payout: _payout, ...order } = await harness.order();
+    const offered = await harness.ledger.quote(order, BY_ETH);
+    return [offered, () => harness.ledger.claim(order, offered)];
+  };
+  const told = (outcome: string, { offer }: Offered, state: string, why: unknown): unknown[] => [
+    outcome,
+    offer.payment_id,
+    'relay',
+    'eip155:8453',
+    state,
+    why,
+  ];
+
+  it('are explained where Relay delivered or sent back what it says, and named where it says something else, or nothing', async () => {
+    const [sold, claim] = await quoted();
+    const request = harness.relay.deposit(sold.offer.requirements.depositAddress!);
+    harness.relay.fill(request);
+    await harness.ledger.settle(asClaimed(await claim()));
+    const [sentBack, retry] = await quoted();
+    harness.relay.deposit(sentBack.offer.requirements.depositAddress!, 1n);
+    expect(await retry()).toMatchObject({ outcome: 'not_payable' });
+    expect(await lines()).toEqual([['2 settlements explained, 0 unexplained, 0 unknown']]);
+
+    const [booked] = request.txHashes;
+    const another = `0x${'ab'.repeat(32)}`;
+    const amount = String(request.amountIn);
+    request.txHashes = [another];
+    expect((await lines())[0]).toEqual(
+      told(
+        'unexplained',
+        sold,
+        'completed',
+        `relay says that ${amount} base units came by ${another}, the books say ${amount} by ${booked}`,
+      ),
+    );
+    request.status = 'refund';
+    expect((await lines())[0]!.at(-1)).toBe(
+      `relay says that 0 base units came by nothing, the books say ${amount} by ${booked}`,
+    );
+    request.status = 'pending';
+    expect((await lines())[0]).toEqual(
+      told('unknown', sold, 'completed', 'relay has the money and has not delivered it yet'),
+    );
+    Object.assign(request, { status: 'success', txHashes: [booked] });
+
+    // It took the money, and no more is heard of that.
+    harness.relay.requests.get(sentBack.offer.relay_request_id)!.status = 'failure';
+    expect((await lines())[0]).toEqual(
+      told(
+        'unexplained',
+        sentBack,
+        'failed',
+        expect.stringMatching(/^Relay took 0x.+ and neither delivered it nor sent/),
+      ),
+    );
+    harness.relay.misbehave = () => ({ status: 500, body: '{}' });
+    expect((await lines()).map(([outcome]) => outcome)).toEqual([
+      'unknown',
+      'unknown',
+      '0 settlements explained, 0 unexplained, 2 unknown',
+    ]);
   });
 });

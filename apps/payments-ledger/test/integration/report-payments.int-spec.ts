@@ -31,6 +31,12 @@ describe('payments report', () => {
   };
   const set = (change: string, { offer }: Offered) =>
     harness.ledger.db.inspect(`UPDATE payments_ledger.payments SET ${change} WHERE id = $1`, [offer.payment_id]);
+  /** What is owed back for an offer, as its job does it. */
+  const pay = ({ offer }: Offered) =>
+    harness.ledger.db.inspect(
+      `UPDATE payments_ledger.refunds SET refunded_at = now(), transaction_hash = '0x' || md5(id::text), log_index = 0 WHERE payment_id = $1`,
+      [offer.payment_id],
+    );
   const lineOf = (lines: string[], { offer }: Offered): string[] | undefined =>
     lines.find((line) => line.includes(offer.payment_id))?.split('\t');
 
@@ -78,7 +84,21 @@ describe('payments report', () => {
       expect.any(String),
       `$0.25 to ${order.buyer} (paid_late): $0.25 by you`,
     ]);
-    await set("state = 'refunded'", offered);
+    await pay(offered);
+    expect(await report()).toBe(NOTHING);
+  });
+
+  it('names a surplus until it is paid back, though its payment is completed', async () => {
+    const order = newOrder();
+    const offered = await harness.ledger.quote(order, { originCurrency: 'SOL' });
+    await harness.ledger.pay(order, offered, 'overpaid');
+    await harness.ledger.settle(asClaimed(await harness.ledger.claim(order, offered)));
+    expect(lineOf([await report()], offered)?.slice(3)).toEqual([
+      'completed',
+      expect.any(String),
+      `$0.125 to ${order.buyer} (overpaid): $0.125 by you`,
+    ]);
+    await pay(offered);
     expect(await report()).toBe(NOTHING);
   });
 

@@ -12,6 +12,8 @@ import {
   marketScore,
   newShop,
   offeringOf,
+  overdueRefund,
+  paidRefund,
   registration,
   review,
   sale,
@@ -123,6 +125,31 @@ describe('the score', () => {
         score_tier: 'gold',
         provisional: null,
       });
+    });
+
+    it('that owes refunds for too long is as if it had let down as many buyers more, until each is paid', async () => {
+      const [shop, other] = [newShop(), newShop()];
+      const refunds = newAgents(3);
+      await service.deliver(
+        [shop, other].flatMap((at) => newAgents(12).map((buyer) => sale(at, buyer, { micros: 150_000n }))),
+      );
+      // Twelve buyers who bought nowhere else weigh two thirds each.
+      const volumeWith = (owed: number): number => Math.round(10_000 * (8 / (8 + 1.5 + owed))) / 10;
+      const expectOwed = async (owed: number): Promise<void> => {
+        const { market_score, components } = await scoreOf(shop.sellerId);
+        expect(components.volume).toBe(volumeWith(owed));
+        expect(market_score).toBeCloseTo((0.75 * 8000) / (9.5 + owed), 0);
+      };
+      await expectOwed(0);
+      // Events come again, and not in order: the last is paid before it is known to be owed.
+      await service.deliver([overdueRefund(shop, refunds[0]!), overdueRefund(shop, refunds[0]!)]);
+      await expectOwed(1);
+      await service.deliver([overdueRefund(shop, refunds[1]!), paidRefund(shop, refunds[2]!)]);
+      await service.deliver([overdueRefund(shop, refunds[2]!)]);
+      await expectOwed(2);
+      expect((await scoreOf(other.sellerId)).components.volume).toBe(volumeWith(0));
+      await service.deliver([paidRefund(shop, refunds[0]!), paidRefund(shop, refunds[1]!)]);
+      await expectOwed(0);
     });
 
     it('that was silent for long is inactive', async () => {

@@ -1,7 +1,12 @@
 import type { Offering } from '@market/contracts/catalog';
 import { callFailed } from '@market/contracts/gateway';
 import { agentClaimed, agentRegistered, registrationWorkSolved, walletLinked } from '@market/contracts/identity';
-import { paymentCompleted, subscriptionStarted } from '@market/contracts/payments-ledger';
+import {
+  paymentCompleted,
+  paymentRefunded,
+  refundOverdue,
+  subscriptionStarted,
+} from '@market/contracts/payments-ledger';
 import { createReview, getScore } from '@market/contracts/reputation';
 import { newId } from '@market/kernel';
 import type { EventRecord } from '@market/messaging';
@@ -71,6 +76,28 @@ export const failure = ({ sellerId, listingId }: Shop, buyerId: string, at = new
     sellerStatusCode: 504,
     latencyMs: 30_000,
     at: at.toISOString(),
+  });
+
+/** A refund that the seller has not paid in time. */
+export const overdueRefund = ({ sellerId }: Shop, refundId: string): EventRecord =>
+  eventOf(refundOverdue, { refundId, sellerId, at: new Date().toISOString() });
+
+export const paidRefund = ({ sellerId, listingId }: Shop, refundId: string): EventRecord =>
+  eventOf(paymentRefunded, {
+    refundId,
+    paymentId: newId(),
+    gatewayRequestId: newId(),
+    buyerId: newId(),
+    sellerId,
+    listingId,
+    amountMicros: '237500',
+    reason: 'not_delivered',
+    owedBy: 'seller',
+    network: 'eip155:8453',
+    wallet: null,
+    transactionHash: `0x${'ef'.repeat(32)}`,
+    isWhole: true,
+    at: new Date().toISOString(),
   });
 
 export const subscription = (
