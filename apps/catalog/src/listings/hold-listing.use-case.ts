@@ -1,7 +1,7 @@
 import { newRequestContext } from '@market/messaging';
 import { Database, recordOperatorAction } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import { stateOf, TRANSITIONS, type ListingState } from './listing-state.js';
+import { stateOf, type ListingState } from './listing-state.js';
 import { ListingsRepository } from './listings.repository.js';
 import { ListingChanges } from './listing-changes.js';
 
@@ -39,10 +39,10 @@ export class HoldListing {
   ): Promise<Moved | null> {
     return this.database.transaction(async (tx) => {
       const id = await this.listings.resolve(tx, ref);
-      const before = id && (await this.changes.react(tx, id, action, newRequestContext()));
-      if (!before) return null;
+      const moved = id && (await this.changes.react(tx, id, action, newRequestContext()));
+      if (!moved) return null;
+      const { before, state: to } = moved;
       const from = stateOf(before);
-      const to = TRANSITIONS[from][action];
       if (from !== to) await recordOperatorAction(tx, { operator, command, subject: before.id, reason });
       return { id: before.id, name: before.name, from, to };
     });

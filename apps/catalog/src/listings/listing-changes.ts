@@ -38,29 +38,29 @@ export class ListingChanges {
 
   /**
    * Applies an action of an operator or of the gateway. Actions without a transition from the current state are ignored.
-   * @returns the listing as it was before; undefined when there is none.
+   * @returns the listing as it was before, and the state it is in now; undefined when there is none.
    */
   async react(
     tx: Tx,
     listingId: string,
     action: Exclude<keyof Moves, OwnersAction>,
     context: RequestContext,
-  ): Promise<ListingFacts | undefined> {
-    const listing = await this.listings.lock(tx, listingId);
-    if (!listing) return undefined;
-    const state = stateOf(listing);
-    const outcome = TRANSITIONS[state][action];
-    if (outcome !== state) await this.apply(tx, listing, {}, outcome, context);
-    return listing;
+  ): Promise<{ before: ListingFacts; state: ListingState } | undefined> {
+    const before = await this.listings.lock(tx, listingId);
+    if (!before) return undefined;
+    const state = stateOf(before);
+    const wanted = TRANSITIONS[state][action];
+    return { before, state: wanted === state ? state : await this.apply(tx, before, {}, wanted, context) };
   }
 
+  /** @returns the state that the listing is in now, which is another than the wanted one where its seller may not sell. */
   async apply(
     tx: Tx,
     listing: ListingFacts,
     changes: Partial<ListingFields>,
     wanted: ListingState,
     context: RequestContext,
-  ): Promise<void> {
+  ): Promise<ListingState> {
     const now = new Date();
     const price = changes.price_micros ?? listing.price_micros;
     const isSold = listing.status === 'active' && listing.price_micros !== '0';
@@ -76,7 +76,7 @@ export class ListingChanges {
     });
     await this.announce(tx, { id: listing.id, version }, now, context);
     const { suspended_by: suspendedBy } = columnsOf(state);
-    if (suspendedBy === null || listing.status === 'suspended') return;
+    if (suspendedBy === null || listing.status === 'suspended') return state;
     const suspension = {
       listingId: listing.id,
       sellerId: listing.provider_id,
@@ -84,6 +84,7 @@ export class ListingChanges {
       suspendedAt: now.toISOString(),
     };
     await this.outbox.add(tx, listingSuspended, suspension, context);
+    return state;
   }
 
   async remove(tx: Tx, listing: ListingFacts, context: RequestContext): Promise<void> {

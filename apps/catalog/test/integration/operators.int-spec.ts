@@ -1,5 +1,7 @@
 import type { Principal } from '@market/contracts';
 import { getListing, getOffering, removeListing, updateListing } from '@market/contracts/catalog';
+import { agentSuspensionChanged } from '@market/contracts/identity';
+import { sellerStandingChanged } from '@market/contracts/payments-ledger';
 import { Database, latestOperatorActions } from '@market/persistence';
 import { runCommand, type CommandInput } from '@market/runtime';
 import { eventually } from '@market/testing';
@@ -64,6 +66,27 @@ describe('an operator', () => {
         [2, 'suspended'],
       ]),
     );
+  });
+
+  it.each([
+    [
+      'owes too much',
+      (sellerId: string, changedAt: string) =>
+        service.deliver(sellerStandingChanged, [{ payload: { sellerId, version: 1, isOverdue: true, changedAt } }]),
+    ],
+    [
+      'is suspended',
+      (agentId: string, changedAt: string) =>
+        service.deliver(agentSuspensionChanged, [{ payload: { agentId, version: 1, isSuspended: true, changedAt } }]),
+    ],
+  ])('is told that what it releases stays off the market where its seller %s', async (_why, tell) => {
+    await suspend();
+    await tell(owner.accountId, new Date().toISOString());
+    expect(await release()).toBe(`${listing.id} (Weather): held_as_active -> suspended_by_system`);
+    expect(await service.ask(getListing, { ref: listing.id }, { principal: owner })).toMatchObject({
+      status: 'suspended',
+    });
+    expect(await trail()).toHaveLength(2);
   });
 
   it('leaves its owner no way but to withdraw it, and gives it back as it was', async () => {
