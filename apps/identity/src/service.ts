@@ -2,7 +2,6 @@ import { defineService, rpcServerCheck } from '@market/runtime';
 import { identityConfig } from './config.js';
 import { identityDatabase } from './database.js';
 import { IdentityModule } from './identity.module.js';
-import { operatorsCommands } from './operators/operators.commands.js';
 
 export const identity = defineService({
   name: 'identity',
@@ -13,5 +12,4 @@ export const identity = defineService({
     [...evmRpcUrls].map(([chainId, url]) =>
       rpcServerCheck({ variable: 'IDENTITY_EVM_RPC_URLS', url, chainId: Number(chainId) }),
     ),
-  commands: operatorsCommands,
 });

@@ -1,4 +1,12 @@
-import { evmWallet, Marketplace, solanaWallet, type ChainType, type Scope, type Wallet } from '@market/sdk';
+import {
+  evmWallet,
+  Marketplace,
+  solanaWallet,
+  walletFromKey,
+  type ChainType,
+  type Scope,
+  type Wallet,
+} from '@market/sdk';
 import { Presets, SingleBar } from 'cli-progress';
 import { readFile } from 'node:fs/promises';
 import { CommandError, print, printJson, sessionOf, time, type Cli } from './cli.js';
@@ -28,7 +36,11 @@ export const accountCommands = (cli: Cli): Cli =>
             `The account ${account.agentId} of ${url} is kept here already. A new key for it: --recover`,
           );
         const kept = account?.wallet;
-        const wallet = file ? walletOf(await readFile(file, 'utf8')) : kept ? walletOf(kept.key) : newWallet(chain);
+        const wallet = file
+          ? walletFromKey(await readFile(file, 'utf8'))
+          : kept
+            ? walletFromKey(kept.key)
+            : newWallet(chain);
         if (!file && !kept && recover) throw new CommandError('Whose account? Name the file of its wallet: --wallet');
         const bar = new SingleBar({ format: 'proof of work {bar} {value}/{total}', hideCursor: true }, Presets.rect);
         const onProgress = (tried: number, expected: number): void =>
@@ -96,10 +108,3 @@ export const accountCommands = (cli: Cli): Cli =>
     );
 
 const newWallet = (chain: ChainType): Wallet => (chain === 'evm' ? evmWallet() : solanaWallet());
-
-/** From a private key as wallets keep it: hex of an EVM account, base58 or a JSON array of a Solana account. */
-function walletOf(text: string): Wallet {
-  const key = text.trim();
-  if (/^(0x)?[0-9a-f]{64}$/i.test(key)) return evmWallet(`0x${key.replace(/^0x/, '')}`);
-  return solanaWallet(key.startsWith('[') ? Uint8Array.from(JSON.parse(key) as number[]) : key);
-}

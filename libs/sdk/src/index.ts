@@ -13,7 +13,7 @@ export type { ClientErrorCode } from './errors.js';
 export type { Cancellable, HttpAnswer, Identified, Method, PricedListing, RequestOptions } from './http.js';
 export type { Wallets } from './identity.js';
 export type { Clock } from './clock.js';
-export { evmWallet, solanaWallet } from './wallets.js';
+export { evmWallet, solanaWallet, walletFromKey } from './wallets.js';
 export type { ChainType, EvmWallet, Wallet } from './wallets.js';
 export { solveProofOfWork } from './proof-of-work.js';
 export type { ProofOfWorkOptions, ProofOfWorkPuzzle } from './proof-of-work.js';

@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { base58 } from '@scure/base';
 import { verifyMessage, verifyTypedData } from 'viem';
 import { privateKeyToAddress } from 'viem/accounts';
-import { evmWallet, solanaWallet } from './wallets.js';
+import { evmWallet, solanaWallet, walletFromKey } from './wallets.js';
 
 const MESSAGE = 'market.example wants you to sign in\n\nNonce: 1 — ünïcode';
 
@@ -68,4 +68,17 @@ it.each([evmWallet, solanaWallet])('shows no secret when a wallet is logged or s
   const wallet = make();
 
   expect(inspect(wallet) + JSON.stringify(wallet)).not.toContain(wallet.exportKey());
+});
+
+describe('walletFromKey', () => {
+  it('reads a key in each form that wallets keep', () => {
+    const [evm, solana] = [evmWallet(), solanaWallet()];
+    const array = JSON.stringify([...base58.decode(solana.exportKey())]);
+    const read = [evm.exportKey(), ` ${evm.exportKey().slice(2)}\n`, solana.exportKey(), array].map(walletFromKey);
+    expect(read.map(({ address }) => address)).toEqual([evm.address, evm.address, solana.address, solana.address]);
+  });
+
+  it.each(['', 'no key', '0x1234', '[1, 2]', '['])('refuses %j', (text) => {
+    expect(() => walletFromKey(text)).toThrow();
+  });
 });

@@ -58,6 +58,13 @@ export function solanaWallet(secretKey: Uint8Array | string = ed25519.utils.rand
   };
 }
 
+/** Makes a wallet from a private key as wallets keep it: hex of an EVM account, base58 or a JSON array of a Solana account. */
+export function walletFromKey(privateKey: string): Wallet {
+  const key = privateKey.trim();
+  if (/^(0x)?[0-9a-f]{64}$/i.test(key)) return evmWallet(`0x${key.replace(/^0x/, '')}`);
+  return solanaWallet(key.startsWith('[') ? Uint8Array.from(JSON.parse(key) as number[]) : key);
+}
+
 /** Writes an address with its checksum, which is the case of its letters. Source: eips.ethereum.org/EIPS/eip-55. */
 function checksummed(address: string): Hex {
   const digest = bytesToHex(keccak_256(utf8ToBytes(address)));

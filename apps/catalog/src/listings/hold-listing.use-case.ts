@@ -5,14 +5,14 @@ import { stateOf, type ListingState } from './listing-state.js';
 import { ListingsRepository } from './listings.repository.js';
 import { ListingChanges } from './listing-changes.js';
 
-export interface OperatorsWord {
+interface OperatorsWord {
   /** A uuid or a slug, current or former. */
   ref: string;
   operator: string;
   reason: string | null;
 }
 
-export interface Moved {
+interface Moved {
   id: string;
   name: string;
   from: ListingState;
@@ -32,11 +32,8 @@ export class HoldListing {
   ) {}
 
   /** @returns null if there is no such listing. If nothing changed, `from` equals `to` and nothing is recorded. */
-  execute(
-    action: 'hold' | 'release',
-    command: string,
-    { ref, operator, reason }: OperatorsWord,
-  ): Promise<Moved | null> {
+  execute(action: 'hold' | 'release', { ref, operator, reason }: OperatorsWord): Promise<Moved | null> {
+    const command = action === 'hold' ? 'listing suspend' : 'listing release';
     return this.database.transaction(async (tx) => {
       const id = await this.listings.resolve(tx, ref);
       const moved = id && (await this.changes.react(tx, id, action, newRequestContext()));

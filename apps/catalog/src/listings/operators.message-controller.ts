@@ -6,7 +6,6 @@ import { HoldListing } from './hold-listing.use-case.js';
 import { InspectListings } from './inspect-listings.query.js';
 import { columnsOf } from './listing-state.js';
 
-/** What operators ask over HTTP; the command line does the same by `listings.commands.ts`. */
 @Controller()
 export class OperatorsMessageController {
   constructor(
@@ -33,12 +32,7 @@ export class OperatorsMessageController {
     { ref, action, reason }: InputOf<typeof holdListing>,
     context: RequestContext,
   ): Promise<OutputOf<typeof holdListing>> {
-    const command = action === 'hold' ? 'listing suspend' : 'listing release';
-    const moved = await this.holdListingUseCase.execute(action, command, {
-      ref,
-      operator: operatorOf(context),
-      reason,
-    });
+    const moved = await this.holdListingUseCase.execute(action, { ref, operator: operatorOf(context), reason });
     if (!moved) throw refuse(holdListing, 'listing_not_found', {});
     const { id, name, from, to } = moved;
     const { status, suspended_by } = columnsOf(to);

@@ -1,8 +1,11 @@
 import type { CommandDefinition, CommandInput, Environment } from '@market/runtime';
 
-/** A command of operators. `run` gets an environment that names the databases. */
+/** A command of operators. */
 export interface AdminCommand extends Omit<CommandDefinition, 'run'> {
   run(input: CommandInput, env: Environment): Promise<string>;
-  /** It works on the files of DATA_DIR, and is given no database. */
-  usesFiles?: true;
+  /**
+   * The environment names the databases, unless it works on the files of DATA_DIR, or asks the running marketplace, where the account that
+   * signs in is the operator and `--as` names nobody.
+   */
+  worksOn?: 'files' | 'http';
 }

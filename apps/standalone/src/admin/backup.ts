@@ -26,7 +26,7 @@ const create: AdminCommand = {
   name: 'backup create',
   arguments: ['directory'],
   help: 'copies the embedded PostgreSQL and the keys of DATA_DIR to a directory, while the marketplace runs or not. The keys open all secrets in it: keep it where nobody else reads',
-  usesFiles: true,
+  worksOn: 'files',
   async run({ arguments: [target] }, env) {
     const [dataDir, directory] = [dataDirOf(env), resolve(target!)];
     await makeEmpty(directory);
@@ -57,7 +57,7 @@ const verify: AdminCommand = {
   name: 'backup verify',
   arguments: ['directory'],
   help: 'restores a backup to a directory beside it, which is removed afterwards, comparing every file with its digest, starts its PostgreSQL and reads all books',
-  usesFiles: true,
+  worksOn: 'files',
   async run(input, env) {
     refuseDatabaseUrl(env);
     const directory = resolve(input.arguments[0]!);
@@ -80,7 +80,7 @@ const restore: AdminCommand = {
   name: 'backup restore',
   arguments: ['directory'],
   help: 'makes DATA_DIR, which must be empty or absent, what it was when the backup was made',
-  usesFiles: true,
+  worksOn: 'files',
   async run({ arguments: [source] }, env) {
     const dataDir = dataDirOf(env);
     await makeEmpty(dataDir);

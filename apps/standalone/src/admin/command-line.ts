@@ -42,7 +42,10 @@ function parse(
   wrong: (problem: string) => CommandFailure,
 ): { positionals: string[]; values: Record<string, string | undefined> } {
   const options = Object.fromEntries(
-    [...Object.keys(command.options ?? {}), 'as'].map((name) => [name, { type: 'string' as const }]),
+    [...Object.keys(command.options ?? {}), ...(takesAs(command) ? ['as'] : [])].map((name) => [
+      name,
+      { type: 'string' as const },
+    ]),
   );
   try {
     return parseArgs({ args, options, allowPositionals: true }) as {
@@ -54,11 +57,15 @@ function parse(
   }
 }
 
-export function usageOf({ name, arguments: expected = [], options = {} }: AdminCommand): string {
+const takesAs = ({ worksOn }: AdminCommand): boolean => worksOn !== 'http';
+
+export function usageOf(command: AdminCommand): string {
+  const { name, arguments: expected = [], options = {} } = command;
   const named = Object.entries(options).map(([option, { required }]) =>
     required ? `--${option} <text>` : `[--${option} <text>]`,
   );
-  return [name, ...expected.map((argument) => `<${argument}>`), ...named, '[--as <name>]'].join(' ');
+  if (takesAs(command)) named.push('[--as <name>]');
+  return [name, ...expected.map((argument) => `<${argument}>`), ...named].join(' ');
 }
 
 /** The help text, with one paragraph for each command. */

@@ -10,13 +10,13 @@ import { helpOf, readCommandLine } from './command-line.js';
 import { adminCommands } from './commands.js';
 import { printable } from './printable.js';
 
-/** `npm run admin` runs one command on the databases that the environment names, or on the embedded one in DATA_DIR. */
+/** `npm run admin` asks the running marketplace, or works on the databases that the environment names or the embedded one in DATA_DIR. */
 async function administer(words: string[], variables: Environment): Promise<string> {
   const env = withSecretFiles(variables);
   const line = readCommandLine(words, adminCommands, userName());
   if (!line) return `npm run admin -- <command>\n\n${helpOf(adminCommands)}`;
   const run = (settings: Environment): Promise<string> => line.command.run(line.input, settings);
-  if (line.command.usesFiles || SERVICE_NAMES.some((service) => databaseUrlOf(service, env))) return run(env);
+  if (line.command.worksOn || SERVICE_NAMES.some((service) => databaseUrlOf(service, env))) return run(env);
   const dataDir = resolve(env.DATA_DIR || '.data');
   return usePostgres(join(dataDir, 'postgres'), async (databaseUrl) => {
     const { secrets } = await openDataDirectory(dataDir);

@@ -4,7 +4,7 @@ import { encodeFunctionData, getAddress, parseUnits, type Address, type Hash } f
 import { startEvmHarness, testAbi, type EvmHarness } from '../../../payments-ledger/test/support/evm-harness.js';
 import { readCommandLine } from '../../src/admin/command-line.js';
 import { adminCommands } from '../../src/admin/commands.js';
-import { startAdmin, type AdminAnswer } from '../support/admin.js';
+import { operatorsEnv, startAdmin, type AdminAnswer } from '../support/admin.js';
 import { expectBooksInOrder } from '../support/books.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 import { openShop, type Shop } from '../support/seller.js';
@@ -44,7 +44,7 @@ inEachMode('payouts of an operator who is the merchant of record', ({ mode }) =>
       PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 6).toString('base64'),
     };
     marketplace = await startMarketplace({ mode, env: variables });
-    env = { DATABASE_URL: marketplace.databaseUrl, ...variables };
+    env = { DATABASE_URL: marketplace.databaseUrl, ...variables, ...operatorsEnv(marketplace) };
     buyer = await registerAgent(marketplace, { displayName: 'Buyer' });
     sellers = [
       await registerAgent(marketplace, { displayName: 'One' }),

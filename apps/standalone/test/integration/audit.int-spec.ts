@@ -6,47 +6,30 @@ import { keepingServices } from '../../src/keeping-services.js';
 
 interface Case {
   /** What the command is run with, and what is done before so that it has something to do. */
-  arguments?: string;
   options?: Record<string, string>;
   before?: string;
 }
 
-/** Of each command that changes something, in the order in which they are run; `listings seed` makes what others need. */
+/** Of each command that changes something, in the order in which they are run. */
 const CHANGING: Record<string, Case> = {
   'listings seed': { options: { listings: '50' } },
-  'listing suspend': {
-    arguments: "SELECT id FROM catalog.listings WHERE status = 'active' LIMIT 1",
-    options: { reason: 'a copy' },
-  },
-  'listing release': { arguments: "SELECT id FROM catalog.listings WHERE suspended_by = 'operator'" },
-  'agent suspend': {
-    before: `INSERT INTO identity.accounts (id, account_type, role, display_name) SELECT id, 'agent', 'both', 'Ada' FROM gen_random_uuid() id`,
-    arguments: "SELECT id FROM identity.accounts WHERE display_name = 'Ada'",
-    options: { reason: 'a fraud' },
-  },
-  'agent release': { arguments: 'SELECT id FROM identity.accounts WHERE suspended_at IS NOT NULL' },
-  'key revoke': {
-    before: `INSERT INTO identity.api_keys (id, account_id, name, key_hash, key_prefix, scopes)
-      SELECT gen_random_uuid(), id, 'one', sha256('one'), 'am_one', '{read}' FROM identity.accounts WHERE display_name = 'Ada'`,
-    arguments: 'SELECT id FROM identity.api_keys',
-    options: { reason: 'it leaked' },
-  },
   'scores recompute': {
     before: `INSERT INTO reputation.accounts (party_id, account_id) SELECT id, id FROM gen_random_uuid() id`,
   },
 };
 /** Of each that only looks. */
 const LOOKING: Record<string, Case> = {
-  'listing show': { arguments: 'SELECT id FROM catalog.listings LIMIT 1' },
   'listing duplicates': {},
   'books verify': {},
   'books reconcile': {},
   'books report': {},
   'payments report': {},
   'scores verify': {},
-  audit: {},
   doctor: {},
 };
+
+/** Those that ask the running marketplace are tried by admin-commands.e2e-spec. */
+const onDatabases = adminCommands.filter(({ worksOn }) => worksOn !== 'http');
 
 /** What needs a chain, whose entries its own tests look for (refunds.int-spec, payouts.e2e-spec); and what copies data, with no database to note it in. */
 const ELSEWHERE = [
@@ -93,21 +76,20 @@ describe('the audit', () => {
     return (await query<{ entry: string }>(rows.join(' UNION ALL '))).map(({ entry }) => entry);
   };
   /** @returns the tables that it changed. */
-  const run = async (name: string, { arguments: found, options = {}, before }: Case): Promise<string[]> => {
+  const run = async (name: string, { options = {}, before }: Case): Promise<string[]> => {
     if (before) await query(before);
-    const rows = found === undefined ? [] : await query<{ id: string }>(found);
     const earlier = await digest();
-    const command = adminCommands.find((candidate) => candidate.name === name)!;
+    const command = onDatabases.find((candidate) => candidate.name === name)!;
     const env = { DATABASE_URL: databaseUrl, PAYMENTS_LEDGER_SIGNING_KEYS: randomBytes(32).toString('base64') };
-    await command.run({ operator: 'ada', arguments: rows.map(({ id }) => id), options }, env).catch((error: Error) => {
+    await command.run({ operator: 'ada', arguments: [], options }, env).catch((error: Error) => {
       if (error.name !== 'CommandFailure') throw error;
     });
     return (await digest()).filter((row) => !earlier.includes(row));
   };
 
-  it('is tested for every command', () => {
+  it('is tested for every command on databases', () => {
     expect([...Object.keys(CHANGING), ...Object.keys(LOOKING), ...ELSEWHERE].sort()).toEqual(
-      adminCommands.map(({ name }) => name).sort(),
+      onDatabases.map(({ name }) => name).sort(),
     );
   });
 

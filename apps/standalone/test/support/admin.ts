@@ -1,5 +1,6 @@
-import { startOwnProcess, type OwnProcess } from '@market/testing';
+import { OPERATOR, startOwnProcess, type OwnProcess } from '@market/testing';
 import { fileURLToPath } from 'node:url';
+import type { Harness } from './harness.js';
 
 const ENTRY = fileURLToPath(new URL('../../dist/admin/main.js', import.meta.url));
 
@@ -19,3 +20,9 @@ export async function admin(env: Record<string, string>, ...words: string[]): Pr
   const command = startAdmin(env, ...words);
   return { code: await command.ended, output: command.output().trimEnd() };
 }
+
+/** The environment of an operator's commands that ask the running marketplace. */
+export const operatorsEnv = ({ baseUrl }: Pick<Harness, 'baseUrl'>): Record<string, string> => ({
+  MARKET_URL: baseUrl,
+  OPERATOR_KEY: OPERATOR.key,
+});
