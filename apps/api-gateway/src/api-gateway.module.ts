@@ -18,6 +18,7 @@ import { ExecuteKeylessCallHttpController } from './gateway/execute-keyless-call
 import { GatewayRequestsHttpController } from './gateway/gateway-requests.http-controller.js';
 import { Authenticator } from './http/authenticator.js';
 import { RateLimiter } from './http/rate-limiter.js';
+import { ServerSentEvents } from './http/server-sent-events.js';
 import { SessionCookie } from './http/session-cookie.js';
 import { ApiKeysHttpController } from './identity/api-keys.http-controller.js';
 import { BudgetHttpController } from './identity/budget.http-controller.js';
@@ -92,6 +93,6 @@ import { DiscoveryHttpController } from './x402/discovery.http-controller.js';
     AdminReportsHttpController,
     AdminActionsHttpController,
   ],
-  providers: [Authenticator, EventStreams, RateLimiter, SessionCookie, DisplayNames, OpenApi],
+  providers: [Authenticator, EventStreams, RateLimiter, ServerSentEvents, SessionCookie, DisplayNames, OpenApi],
 })
 export class ApiGatewayModule {}

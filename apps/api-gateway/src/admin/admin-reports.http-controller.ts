@@ -11,16 +11,20 @@ import {
 import { reputationContract } from '@market/contracts/reputation';
 import { isUuid } from '@market/kernel';
 import { MessageBus, Refusal, refuse, type RequestContext } from '@market/messaging';
-import { Controller, Get, Param, Query } from '@nestjs/common';
+import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { setTimeout as delay } from 'node:timers/promises';
 import { OperatorsOnly } from '../http/access.js';
 import { CurrentContext } from '../http/current-context.decorator.js';
-import { requestInvalid } from '../http/edge-refusals.js';
+import { edgeRefusals, requestInvalid } from '../http/edge-refusals.js';
 import { success } from '../http/envelope.js';
 import { integerParam, readQuery, textParam, uuidParam } from '../http/query.js';
+import { asksForStream, COMMENT, ServerSentEvents, type OpenStream } from '../http/server-sent-events.js';
 import { refOr, uuidOr } from '../http/values.js';
 import { envelopeSchema, jsonSchemaOf, objectSchema, type JsonSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
+import { ApiRefusals } from '../openapi/refusal-responses.js';
 import {
   accountDetailExample,
   accountExample,
@@ -45,6 +49,10 @@ const SERVICES = {
 const serviceNames = Object.keys(SERVICES) as (keyof typeof SERVICES)[];
 const SERVICE: JsonSchema = { type: 'string', enum: serviceNames };
 
+/** How soon a stream of the overview tells what moved. */
+const LOOK_INTERVAL_MS = 2_000;
+const overviewFrame = (json: string): string => `event: overview\ndata: ${json}\n\n`;
+
 const searchQuery = {
   q: textParam(
     200,
@@ -60,14 +68,17 @@ const auditQuery = {
 @ApiTags('Operators')
 @Controller('admin')
 export class AdminReportsHttpController {
-  constructor(private readonly bus: MessageBus) {}
+  constructor(
+    private readonly bus: MessageBus,
+    private readonly serverSentEvents: ServerSentEvents,
+  ) {}
 
   @Get('overview')
   @OperatorsOnly()
   @Operation({
     summary: 'How the marketplace is doing',
     description:
-      'Volume, revenue and calls of the last 14 days, what is due, money that the books do not explain, payments that wait by rail, and the event queues of each service; null for a service that is out of reach. Some seconds old.',
+      'Volume, revenue and calls of the last 14 days, what is due, money that the books do not explain, payments that wait by rail, and the event queues of each service; null for a service that is out of reach. Some seconds old. With Accept: text/event-stream it is a stream that stays open: the data of this answer as the event overview, at once and whenever a number moved, looked at every two seconds. It counts among the 5 streams that an account has open at most.',
     asks: [getMoneyOverview, getCallsOverview],
     answer: {
       schema: envelopeSchema(
@@ -84,9 +95,28 @@ export class AdminReportsHttpController {
         }),
       ),
       example: success(overviewExample),
+      alsoAs: { 'text/event-stream': overviewFrame(JSON.stringify(overviewExample)) },
     },
   })
-  async getOverview(@CurrentContext() context: RequestContext) {
+  @ApiRefusals({ too_many_streams: edgeRefusals.too_many_streams })
+  async getOverview(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    if (asksForStream(request))
+      return this.serverSentEvents.send(request, reply, (stream) => this.followOverview(stream));
+    void reply.send(success(await this.readOverview(request.context)));
+  }
+
+  /** What cannot be read now is read when its service is back: the connection stays. */
+  private async *followOverview(stream: OpenStream): AsyncGenerator<string, void, undefined> {
+    let told: string | undefined;
+    while (await stream.isOpen()) {
+      const overview = await this.readOverview(stream.context()).then(JSON.stringify, () => told);
+      yield overview === undefined || overview === told ? COMMENT : overviewFrame(overview);
+      told = overview;
+      await delay(LOOK_INTERVAL_MS, undefined, { signal: stream.signal }).catch(() => undefined);
+    }
+  }
+
+  private async readOverview(context: RequestContext): Promise<object> {
     const [money, calls, services] = await Promise.all([
       this.bus.request(getMoneyOverview, {}, context),
       this.bus.request(getCallsOverview, {}, context),
@@ -97,7 +127,7 @@ export class AdminReportsHttpController {
         })),
       ),
     ]);
-    return success({ money, calls, services });
+    return { money, calls, services };
   }
 
   @Get('search')

@@ -6,6 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RequireScope } from '../http/access.js';
 import { edgeRefusals, requestInvalid } from '../http/edge-refusals.js';
 import { integerParam, readQuery, type Param } from '../http/query.js';
+import { asksForStream, ServerSentEvents } from '../http/server-sent-events.js';
 import { jsonSchemaOf, objectSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { ApiRefusals } from '../openapi/refusal-responses.js';
@@ -31,6 +32,7 @@ export class EventsHttpController {
   constructor(
     private readonly bus: MessageBus,
     private readonly streams: EventStreams,
+    private readonly serverSentEvents: ServerSentEvents,
   ) {}
 
   @Get()
@@ -65,8 +67,11 @@ export class EventsHttpController {
   @ApiRefusals({ too_many_streams: edgeRefusals.too_many_streams })
   async listEvents(@Query() raw: object, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { cursor, limit } = readQuery(eventsQuery, raw);
-    if (request.method === 'GET' && /\btext\/event-stream\b/i.test(request.headers.accept ?? ''))
-      return this.streams.send(request, reply, lastEventId(request) ?? cursor);
+    if (asksForStream(request)) {
+      const after = lastEventId(request) ?? cursor;
+      const { accountId } = request.context.principal!;
+      return this.serverSentEvents.send(request, reply, (stream) => this.streams.follow(stream, accountId, after));
+    }
     const { items, hasMore } = await this.bus.request(listEvents, { after: cursor, limit }, request.context);
     const pagination = { limit, ...(hasMore && { next_cursor: items.at(-1)!.id }) };
     void reply.send({ success: true, data: items, pagination });

@@ -1,18 +1,37 @@
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
 import { api, bodyOf } from '../api/client.js';
 
 /** All keys begin alike, so that an action shows everywhere, and signing out forgets it all. */
 export const OPERATOR = ['operator'];
+const OVERVIEW = [...OPERATOR, 'overview'];
 
+/** How often the overview is asked again where no stream of it opens. */
 const POLL_MS = 10_000;
 
-export const useOverview = () =>
-  useQuery({
-    queryKey: [...OPERATOR, 'overview'],
+/** Moves with its numbers, as the stream of the same address tells. */
+export function useOverview() {
+  const queries = useQueryClient();
+  const [isLive, setIsLive] = useState(false);
+  const overview = useQuery({
+    queryKey: OVERVIEW,
     queryFn: ({ signal }) => api.GET('/api/v1/admin/overview', { signal }).then(bodyOf),
     select: ({ data }) => data,
-    refetchInterval: POLL_MS,
+    refetchInterval: isLive ? false : POLL_MS,
   });
+  const { isSuccess } = overview;
+  useEffect(() => {
+    if (!isSuccess) return;
+    const stream = new EventSource('/api/v1/admin/overview');
+    stream.onopen = () => setIsLive(true);
+    stream.onerror = () => setIsLive(false);
+    stream.addEventListener('overview', ({ data }: MessageEvent<string>) =>
+      queries.setQueryData(OVERVIEW, { success: true, data: JSON.parse(data) as unknown }),
+    );
+    return () => stream.close();
+  }, [isSuccess, queries]);
+  return overview;
+}
 
 /** Each search is recorded, so it is made when it is asked for and kept while the page is open. */
 export const useSearch = (q: string) =>

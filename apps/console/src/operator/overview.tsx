@@ -107,7 +107,7 @@ export function OperatorsOverview() {
               </section>
               <p className="muted small">
                 Unexplained is {exactUsd(micros(money.unexplained_usd))}: the sum of all balances of the books, which is
-                zero. This page reads itself again every ten seconds.
+                zero. The numbers of this page move by themselves.
               </p>
             </div>
           );

@@ -27,6 +27,7 @@ describeNeeding('chromium')('in a browser', () => {
     let signedByOperator: string[];
     let callId: string;
     let paymentId: string;
+    let buy: (body: object) => Promise<void>;
 
     const title = (name: string | RegExp) => page.getByRole('heading', { level: 1, name });
 
@@ -43,6 +44,8 @@ describeNeeding('chromium')('in a browser', () => {
         description: HOSTILE,
         tags: ['"><img src=x>'],
       });
+      buy = async (body) =>
+        void (await callOnce(buyer, shop.listing, body, withRelayId(await payFor(buyer, shop.listing, body))));
       const relayId = withRelayId(await payFor(buyer, shop.listing, {}));
       await callOnce(buyer, shop.listing, {}, relayId);
       isBroken = false;
@@ -94,6 +97,23 @@ describeNeeding('chromium')('in a browser', () => {
       await other.page.getByTitle(address).first().waitFor();
       expect(other.misdeeds).toEqual([]);
       await other.context.close();
+    });
+
+    it('show numbers that move by themselves, and ask nothing again for it', async () => {
+      const opened = page.waitForRequest((request) => request.resourceType() === 'eventsource');
+      await page.goto('/operator');
+      await page.getByRole('region', { name: 'Queues of events' }).waitFor();
+      await opened;
+      const owed = page.locator('dt', { hasText: 'Owed to sellers' }).locator('+ dd');
+      const before = await owed.textContent();
+      const asked: string[] = [];
+      page.on('request', (request) => {
+        if (request.resourceType() === 'fetch') asked.push(request.url());
+      });
+      await buy({ n: 2 });
+      await eventually(async () => expect(await owed.textContent()).not.toBe(before), { withinMs: 20_000 });
+      expect(asked.filter((url) => url.endsWith('/overview'))).toEqual([]);
+      page.removeAllListeners('request');
     });
 
     it('find a call, show every attempt at it, and lead to its payment, its listing and its seller', async () => {

@@ -234,4 +234,44 @@ inEachMode('the HTTP interface of operators', (harness) => {
       { withinMs: 20_000 },
     );
   });
+
+  it('tells the overview as a stream: at once, when a number moved, and until the session ends', async () => {
+    const { token } = await signIn(harness, evmWallet(OPERATOR.key));
+    const own = stranger(harness).authorizedBy(`Bearer ${token}`);
+    const follow = (bearer: string) =>
+      fetch(`${harness.baseUrl}/api/v1/admin/overview`, {
+        headers: { authorization: `Bearer ${bearer}`, accept: 'text/event-stream' },
+        signal: AbortSignal.timeout(40_000),
+      });
+    const human = await signIn(harness);
+    expect([(await follow(human.token)).status, (await follow('nobody')).status]).toEqual([403, 401]);
+    const stream = await follow(token);
+    expect([stream.status, stream.headers.get('content-type')]).toEqual([200, 'text/event-stream']);
+    const text = stream
+      .body!.pipeThrough(new TextDecoderStream() as never)
+      .getReader() as ReadableStreamDefaultReader<string>;
+    let unread = '';
+    const told = async (): Promise<{ money: { payable_usd: string }; services: object[] } | undefined> => {
+      for (;;) {
+        const [frame, ...rest] = unread.split('\n\n');
+        if (rest.length > 0) {
+          unread = rest.join('\n\n');
+          const [, json] = /^event: overview\ndata: (.*)$/.exec(frame!) ?? [];
+          if (json !== undefined) return JSON.parse(json) as Awaited<ReturnType<typeof told>>;
+          continue;
+        }
+        const { done, value } = await text.read();
+        if (done) return undefined;
+        unread += value;
+      }
+    };
+    const first = (await told())!;
+    expect(first.services).toHaveLength(5);
+    const later = await payFor(buyer, shop.listing, { n: 2 });
+    expect((await callOnce(buyer, shop.listing, { n: 2 }, withRelayId(later))).status).toBe(200);
+    let moved = first;
+    while (Number(moved.money.payable_usd) < Number(first.money.payable_usd) + 0.2375) moved = (await told())!;
+    await own.signOut();
+    while ((await told()) !== undefined);
+  }, 60_000);
 });
