@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline';
 
 export interface Child {
   url: string;
+  pid: number;
   stop(): Promise<void>;
 }
 
@@ -16,6 +17,7 @@ export async function startChild(module: string, env: Record<string, string> = {
   const url = await firstLine(child);
   return {
     url,
+    pid: child.pid!,
     stop: () =>
       new Promise((resolve) => {
         child.once('exit', () => resolve());

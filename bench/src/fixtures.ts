@@ -2,6 +2,7 @@ import { evmWallet, solanaWallet, type Marketplace as Client } from '@market/sdk
 import { Marketplace } from '@market/sdk';
 import pg from 'pg';
 import { addressOf, type Shot } from './load.js';
+import { progress } from './progress.js';
 
 export const SEARCH_WORD = 'weather';
 const LISTINGS = 10_000;
@@ -36,7 +37,7 @@ export async function createFixtures(baseUrl: string, databaseUrl: string, selle
   return fixtures;
 }
 
-export async function openShop(baseUrl: string, sellerUrl: string): Promise<Fixtures> {
+export async function openShop(baseUrl: string, sellerUrl: string, buyerCount = BUYERS): Promise<Fixtures> {
   const clientAt = (address: string): Client =>
     new Marketplace({
       baseUrl,
@@ -48,11 +49,13 @@ export async function openShop(baseUrl: string, sellerUrl: string): Promise<Fixt
     });
   const seller = await clientAt('10.255.255.255').register(evmWallet(), { displayName: 'Bench seller' });
   const buyers: Buyer[] = [];
-  for (let n = 0; n < BUYERS; n += 1) {
+  const registered = progress('registering buyers', buyerCount);
+  for (let n = 0; n < buyerCount; n += 1) {
     const { marketplace, registration } = await clientAt(addressOf(n)).register(solanaWallet(), {
       displayName: 'Bench buyer',
     });
     buyers.push({ id: registration.user_id, client: marketplace, authorization: registration.authorization_header });
+    registered(buyers.length);
   }
   const listing = await seller.marketplace.listings.create({
     name: 'Weather by the hour',
@@ -74,6 +77,7 @@ export async function openShop(baseUrl: string, sellerUrl: string): Promise<Fixt
 async function seedListings(databaseUrl: string, providerId: string): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
+  const written = progress('writing listings', LISTINGS);
   try {
     await client.query(
       `INSERT INTO catalog.listings (id, version, provider_id, slug, name, description, pricing_model, price_micros, pricing_currency, preferred_currency, delivery_type, auth_method,
@@ -84,6 +88,7 @@ async function seedListings(databaseUrl: string, providerId: string): Promise<vo
       [providerId, LISTINGS],
     );
     await client.query('ANALYZE catalog.listings');
+    written(LISTINGS);
   } finally {
     await client.end();
   }
@@ -107,6 +112,7 @@ export const quoteShot = (fixtures: Fixtures, run: string, index: number): Shot 
 /** Quotes and pays offers, whose calls are then repeated by the measurement. */
 export async function preparePaid(fixtures: Fixtures, run: string, count: number): Promise<Shot[]> {
   const shots: Shot[] = [];
+  const prepared = progress('quoting and paying calls', count);
   let next = 0;
   const worker = async (): Promise<void> => {
     for (let index = next++; index < count; index = next++) {
@@ -120,6 +126,7 @@ export async function preparePaid(fixtures: Fixtures, run: string, count: number
         .relay_request_id;
       await client.sandbox.pay(relayRequestId, {});
       shots.push({ ...shot, headers: { ...shot.headers, 'x-market-relay-request-id': relayRequestId } });
+      prepared(shots.length);
     }
   };
   await Promise.all(Array.from({ length: PREPARE_CONNECTIONS }, worker));

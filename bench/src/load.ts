@@ -11,6 +11,8 @@ export interface Shot {
 export const addressOf = (n: number): string => `10.${(n >> 16) & 255}.${(n >> 8) & 255}.${n & 255}`;
 
 export interface Measured {
+  count: number;
+  seconds: number;
   perSecond: number;
   p50Ms: number;
   p95Ms: number;
@@ -50,6 +52,8 @@ export class Tally {
     const sorted = Float64Array.from(this.latencies).sort();
     const quantile = (q: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? 0;
     return {
+      count: sorted.length,
+      seconds: this.elapsedSeconds,
       perSecond: sorted.length / this.elapsedSeconds,
       p50Ms: quantile(0.5),
       p95Ms: quantile(0.95),

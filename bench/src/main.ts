@@ -5,7 +5,10 @@ import { measureCost } from './cost/measure-cost.js';
 import { fire, type Measured, type Shot } from './load.js';
 import { peakOf, shareOfTree } from './memory.js';
 import { measureObserved } from './observed/measure-observed.js';
+import { measureOverload } from './overload/measure-overload.js';
+import { measureScale } from './scale/measure-scale.js';
 import { measureSearch } from './search/measure-search.js';
+import { measureSteady } from './steady/measure-steady.js';
 import { measureX402 } from './x402/measure-x402.js';
 import {
   buyerAt,
@@ -25,11 +28,16 @@ const { values: options } = parseArgs({
     seconds: { type: 'string', default: '8' },
     paid: { type: 'string' },
     rounds: { type: 'string', default: '10' },
+    minutes: { type: 'string', default: '15' },
+    replicas: { type: 'string', default: '1,2,3' },
+    times: { type: 'string', default: '3,10' },
     sizes: { type: 'string', default: '100000,1000000' },
   },
 });
+const mode = options.mode === 'distributed' ? 'distributed' : 'standalone';
 const connections = Number(options.connections ?? (options.part === 'search' ? 8 : 32));
 const seconds = Number(options.seconds);
+const numbers = (list: string): number[] => list.split(',').map(Number);
 const paidCalls = Number(options.paid ?? 12_000);
 
 interface Row {
@@ -41,7 +49,6 @@ interface Row {
 
 /** Measures each request of the marketplace right after the limit that its parts set, on the same machine and database. */
 async function main(): Promise<void> {
-  const mode = options.mode === 'distributed' ? 'distributed' : 'standalone';
   const seller = await startChild('./limits/seller.js');
   const market = await startMarketplace({
     mode,
@@ -62,7 +69,7 @@ async function main(): Promise<void> {
       await search(origin, bare.url),
       await me(fixtures, origin, bare.url),
     ];
-    print(mode, rows);
+    print(rows);
     if (mode === 'standalone') {
       const pid = market.pid('standalone')!;
       console.log(
@@ -145,7 +152,7 @@ async function me(fixtures: Fixtures, origin: string, bareUrl: string): Promise<
   };
 }
 
-function print(mode: string, rows: Row[]): void {
+function print(rows: Row[]): void {
   console.log(`\n${mode}, ${connections} connections, ${seconds} s each, seller and load on the same machine\n`);
   console.log('request               limit req/s  p50 ms  p99 ms    ours req/s  p50 ms  p99 ms    ratio   target');
   for (const { name, limit, ours, target } of rows) {
@@ -161,19 +168,30 @@ function print(mode: string, rows: Row[]): void {
 
 const parts: Record<string, () => Promise<void>> = {
   requests: main,
-  search: () => measureSearch({ connections, seconds, sizes: options.sizes.split(',').map(Number) }),
+  search: () => measureSearch({ connections, seconds, sizes: numbers(options.sizes) }),
   cost: () =>
     measureCost({
-      mode: options.mode === 'distributed' ? 'distributed' : 'standalone',
+      mode,
       connections,
       requests: Number(options.paid ?? 3_000),
     }),
   observed: () => measureObserved(connections, Number(options.paid ?? 1_000), Number(options.rounds)),
   x402: () =>
     measureX402({
-      connections: (options.connections ?? '8,32').split(',').map(Number),
+      connections: numbers(options.connections ?? '8,32'),
       seconds,
       paid: Number(options.paid ?? 4_000),
+    }),
+  scale: () =>
+    measureScale({ replicas: numbers(options.replicas), connections, seconds, paid: Number(options.paid ?? 4_000) }),
+  steady: () => measureSteady({ mode, minutes: Number(options.minutes), connections, seconds }),
+  overload: () =>
+    measureOverload({
+      mode,
+      connections,
+      seconds,
+      paid: Number(options.paid ?? 24_000),
+      times: numbers(options.times),
     }),
 };
 const part = parts[options.part];

@@ -25,7 +25,9 @@ export async function measureCost({ mode, connections, requests }: Options): Pro
     const send = (shots: Shot[], expect: number) =>
       fire({ baseUrl, connections, seconds: Infinity, expect, next: () => shots.pop() });
     const many = (shotAt: (index: number) => Shot): Shot[] => Array.from({ length: requests }, (_, n) => shotAt(n));
+    const lines: string[] = [];
     const measure = async (name: string, shots: Shot[], expect: number): Promise<void> => {
+      process.stderr.write(`${name} …\n`);
       const pids = market.processes.map((process) => market.pid(process)!);
       const before = ProcessorTime.of(pids);
       const { unexpected } = await send(shots, expect);
@@ -33,13 +35,11 @@ export async function measureCost({ mode, connections, requests }: Options): Pro
       await delay(500);
       const { own, postgres } = ProcessorTime.of(pids).since(before);
       const cells = [own, postgres, own + postgres].map((ms) => (ms / requests).toFixed(3).padStart(10)).join('');
-      console.log(`${name.padEnd(20)}${cells}`);
-      for (const [status, count] of Object.entries(unexpected)) console.log(`  ${count} answers with status ${status}`);
+      lines.push(`${name.padEnd(20)}${cells}`);
+      for (const [status, count] of Object.entries(unexpected)) lines.push(`  ${count} answers with status ${status}`);
     };
 
     await send(await preparePaid(shop, 'warm-up', 2_000), 200);
-    console.log(`${mode}, ${connections} connections, ${requests} requests each, milliseconds of a core for each\n`);
-    console.log('request                   ours  PostgreSQL   together');
     await measure('paid retry', await preparePaid(shop, 'paid', requests), 200);
     await measure(
       '402 quote',
@@ -60,6 +60,9 @@ export async function measureCost({ mode, connections, requests }: Options): Pro
       many(() => ({ method: 'GET', path: `/api/v1/listings/${shop.listingId}` })),
       200,
     );
+    console.log(`\n${mode}, ${connections} connections, ${requests} requests each, milliseconds of a core for each\n`);
+    console.log('request                   ours  PostgreSQL   together');
+    lines.forEach((line) => console.log(line));
   } finally {
     await market.stop();
     await seller.stop();

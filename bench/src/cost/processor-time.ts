@@ -10,8 +10,7 @@ export class ProcessorTime {
 
   /** Includes the PostgreSQL that these processes or this one started. */
   static of(pids: number[]): ProcessorTime {
-    const servers = descendantsOf(process.pid).filter((pid) => nameOf(pid) === 'postgres');
-    return new ProcessorTime(timesOf(pids), timesOf(servers));
+    return new ProcessorTime(timesOf(pids), timesOf(serversNamed('postgres')));
   }
 
   /** A process that ended meanwhile is not counted. */
@@ -20,10 +19,14 @@ export class ProcessorTime {
   }
 }
 
-const usedSince = (before: ReadonlyMap<number, number>, now: ReadonlyMap<number, number>): number =>
+/** The processes of a program that this process or its children started. */
+export const serversNamed = (program: string): number[] =>
+  descendantsOf(process.pid).filter((pid) => nameOf(pid) === program);
+
+export const usedSince = (before: ReadonlyMap<number, number>, now: ReadonlyMap<number, number>): number =>
   [...now].reduce((sum, [pid, ms]) => sum + ms - (before.get(pid) ?? 0), 0);
 
-const timesOf = (pids: number[]): Map<number, number> => new Map(pids.map((pid) => [pid, timeOf(pid)]));
+export const timesOf = (pids: number[]): Map<number, number> => new Map(pids.map((pid) => [pid, timeOf(pid)]));
 
 /** The sum over all threads; the first number of schedstat is nanoseconds on a processor. */
 function timeOf(pid: number): number {

@@ -50,12 +50,14 @@ export async function measureObserved(connections: number, requests: number, rou
       [0, 1, 2],
       [3, 4],
     ])
-      for (let round = 0; round < rounds; round += 1)
+      for (let round = 0; round < rounds; round += 1) {
+        process.stderr.write(`round ${round + 1} of ${rounds}: ${states.map((each) => STATES[each]).join(', ')} …\n`);
         // There and back, so that what grows with time weighs alike on all.
         for (const wanted of round % 2 === 0 ? states : states.toReversed()) {
           await become(wanted);
           costs[wanted]!.push(await measure(`${wanted} ${round}`));
         }
+      }
   } finally {
     await market.stop();
     await seller.stop();

@@ -1,6 +1,7 @@
 import { startMarketplace, type RunningMarketplace } from '@market/testing';
 import { addressOf, fire, Tally, type Measured } from '../load.js';
 import { peakOf, shareOfTree } from '../memory.js';
+import { progress } from '../progress.js';
 import { changeListings, countActive, seedTo } from './seeded-catalog.js';
 import { searchKinds, type SearchKind } from './search-kinds.js';
 import { LIMITS_AS_SHIPPED } from '../fixtures.js';
@@ -63,10 +64,12 @@ export async function measureSearch({ connections, seconds, sizes }: SearchOptio
       );
     };
     const { kinds } = catalogs[0]!;
+    process.stderr.write('warming up …\n');
     for (const catalog of catalogs)
       for (const kind of kinds.keys()) await load(catalog, kind, WARM_UP_SECONDS / kinds.length);
     const rows: Row[] = [];
-    for (const [kind, { name }] of kinds.entries()) rows.push({ name, cells: await inTurns(kind) });
+    const measured = progress('measuring kinds of search', kinds.length);
+    for (const [kind, { name }] of kinds.entries()) measured(rows.push({ name, cells: await inTurns(kind) }));
     const changing = catalogs.map(({ market }) => changeListings(market.databaseUrl, CHANGES_PER_SECOND));
     const cells = await inTurns(kinds.length - 2).finally(() => Promise.all(changing.map((stop) => stop())));
     rows.push({ name: `the last but one, while ${CHANGES_PER_SECOND} listings a second change`, cells });
@@ -83,8 +86,10 @@ export async function measureSearch({ connections, seconds, sizes }: SearchOptio
 async function fill(size: number): Promise<SeededCatalog> {
   const market = await startMarketplace({ mode: 'standalone', env: LIMITS_AS_SHIPPED });
   try {
-    console.log(`${size} listings written in ${(await timed(() => seedTo(market.databaseUrl, size))).toFixed(0)} s`);
-    console.log(`restarted in ${(await timed(() => market.restart('standalone'))).toFixed(1)} s, with PostgreSQL`);
+    process.stderr.write(`writing ${size} listings …\n`);
+    process.stderr.write(`  in ${(await timed(() => seedTo(market.databaseUrl, size))).toFixed(0)} s\n`);
+    const restarted = await timed(() => market.restart('standalone'));
+    process.stderr.write(`  restarted in ${restarted.toFixed(1)} s, with PostgreSQL\n`);
     return { size, market, kinds: await searchKinds(market, await countActive(market.databaseUrl)) };
   } catch (error) {
     await market.stop();

@@ -7,6 +7,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { startChild, type Child } from '../child.js';
 import { addressOf, fire, type Measured, type Shot } from '../load.js';
 import { jsonHeaders, LIMITS_AS_SHIPPED, openShop, PRICE, type Fixtures } from '../fixtures.js';
+import { progress } from '../progress.js';
 import { CHAIN_ID, NETWORK } from './chain.js';
 
 export interface X402Options {
@@ -127,9 +128,10 @@ const clients = Array.from({ length: 128 }, () =>
 const protocol = new x402HTTPClient(clients[0]!);
 
 /** Asks for the price and signs as a standard client does, up to its second request. */
-async function preparePaid({ origin, shot }: Shop, count: number): Promise<Shot[]> {
+async function preparePaid({ name, origin, shot }: Shop, count: number): Promise<Shot[]> {
   const pool = new Pool(origin, { connections: SIGNING_CONNECTIONS });
   const shots: Shot[] = [];
+  const signed = progress(`signing payments at ${name}`, count);
   let left = count;
   const worker = async (): Promise<void> => {
     while (left-- > 0) {
@@ -150,6 +152,7 @@ async function preparePaid({ origin, shot }: Shop, count: number): Promise<Shot[
           ...protocol.encodePaymentSignatureHeader(await client.createPaymentPayload(required)),
         },
       });
+      signed(shots.length);
     }
   };
   await Promise.all(Array.from({ length: SIGNING_CONNECTIONS }, worker));

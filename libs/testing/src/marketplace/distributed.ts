@@ -10,7 +10,11 @@ import type { MarketplaceOptions, ProcessName, RunningMarketplace } from './runn
 /** A process a service, against servers of its own: PostgreSQL, Redis, and a NATS that holds each service to its topology. */
 export async function startDistributed(
   env: Record<string, string>,
-  { replicas = {}, traceBus = false }: Pick<MarketplaceOptions, 'replicas' | 'traceBus'> = {},
+  {
+    replicas = {},
+    traceBus = false,
+    databaseThrough = async (url) => url,
+  }: Pick<MarketplaceOptions, 'replicas' | 'traceBus' | 'databaseThrough'> = {},
 ): Promise<RunningMarketplace> {
   const cleanup: (() => Promise<unknown>)[] = [];
   const stop = async (): Promise<void> => {
@@ -32,8 +36,9 @@ export async function startDistributed(
     cleanup.push(() => redis.stop());
 
     const port = await freePort();
+    const databaseUrl = await postgres.createDatabase('market');
     const shared = {
-      DATABASE_URL: await postgres.createDatabase('market'),
+      DATABASE_URL: await databaseThrough(databaseUrl),
       NATS_URL: nats.url,
       REDIS_URL: redis.url,
       PUBLIC_URL: `http://localhost:${port}`,
@@ -67,7 +72,7 @@ export async function startDistributed(
     return {
       mode: 'distributed',
       baseUrl: `http://127.0.0.1:${port}`,
-      databaseUrl: shared.DATABASE_URL,
+      databaseUrl,
       processes: [...services.keys()],
       async kill(name, signal = 'SIGKILL') {
         const server = servers.get(name);

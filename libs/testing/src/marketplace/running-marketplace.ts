@@ -36,6 +36,8 @@ export interface MarketplaceOptions {
   env?: Record<string, string>;
   /** Lets NATS write down every message it carries. */
   traceBus?: boolean;
+  /** Where the services of a distributed one reach PostgreSQL, such as at a proxy of it; `databaseUrl` stays its own. */
+  databaseThrough?: (databaseUrl: string) => Promise<string>;
   /** How many processes of a service run where each service has its own; one by default. The edge has one. */
   replicas?: Partial<Record<Exclude<ServiceName, 'api-gateway'>, number>>;
 }

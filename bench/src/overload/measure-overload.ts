@@ -1,0 +1,129 @@
+import { startMarketplace } from '@market/testing';
+import { availableParallelism } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import { atRate } from '../at-rate.js';
+import { startChild } from '../child.js';
+import { LIMITS_AS_SHIPPED, openShop, preparePaid } from '../fixtures.js';
+import { Answers, type Summary } from './answers.js';
+import { tellBooks } from './books.js';
+import { HealthWatch } from './health-watch.js';
+import { PaidCalls } from './paid-calls.js';
+
+export interface OverloadOptions {
+  mode: 'standalone' | 'distributed';
+  /** With which the load that can be carried is measured. */
+  connections: number;
+  seconds: number;
+  /** Calls that are prepared, of which some must be left at the end. */
+  paid: number;
+  /** Multiples of the load that can be carried. */
+  times: number[];
+}
+
+interface Row {
+  name: string;
+  /** Calls a second. */
+  offered: number;
+  sent: number;
+  seconds: number;
+  answers: Summary;
+  health: { asked: number; failed: number; slowestMs: number };
+}
+
+/** What comes while so many clients wait is not sent. */
+const CLIENTS = 2_000;
+const WARM_UP_SECONDS = 3;
+const REST_MS = 2_000;
+
+/**
+ * Offers paid calls at multiples of the rate that can be carried, whether or not they are answered; what is refused comes again.
+ * At the end every call is sent until it is delivered, and the books must say of them what the clients do.
+ */
+export async function measureOverload(options: OverloadOptions): Promise<void> {
+  const { mode, connections, seconds, paid, times } = options;
+  const seller = await startChild('./limits/seller.js');
+  const market = await startMarketplace({ mode, env: LIMITS_AS_SHIPPED });
+  try {
+    const shop = await openShop(market.baseUrl, seller.url);
+    const calls = new PaidCalls(new URL(market.baseUrl).origin, CLIENTS, await preparePaid(shop, 'paid', paid));
+    const measure = async (
+      name: string,
+      offered: number,
+      work: (answers: Answers) => Promise<number>,
+    ): Promise<Row> => {
+      process.stderr.write(`${name} …\n`);
+      const [answers, health, startedAt] = [new Answers(), new HealthWatch(market), performance.now()];
+      const sent = await work(answers);
+      const took = (performance.now() - startedAt) / 1_000;
+      const row = {
+        name,
+        offered: offered || sent / took,
+        sent,
+        seconds: took,
+        answers: answers.summary(),
+        health: await health.end(),
+      };
+      await delay(REST_MS);
+      return row;
+    };
+    const closed = (forSeconds: number) => async (answers: Answers) => {
+      const endAt = performance.now() + forSeconds * 1_000;
+      let sent = 0;
+      const worker = async (): Promise<void> => {
+        while (performance.now() < endAt && (await calls.sendNext(answers))) sent += 1;
+      };
+      await Promise.all(Array.from({ length: connections }, worker));
+      return sent;
+    };
+    const open = (perSecond: number) => async (answers: Answers) => {
+      let sent = 0;
+      await atRate(perSecond, seconds, async () => void ((await calls.sendNext(answers)) && (sent += 1)));
+      return sent;
+    };
+    await measure('warming up', 0, closed(WARM_UP_SECONDS));
+    const carried = await measure(`${connections} connections`, 0, closed(seconds));
+    const rows = [carried];
+    for (const each of times)
+      rows.push(await measure(`${each} times`, each * carried.offered, open(each * carried.offered)));
+    process.stderr.write('delivering what is left …\n');
+    await calls.sendAll(connections);
+    print(rows, options);
+    await tellBooks(market.databaseUrl, calls.delivered);
+  } finally {
+    await market.stop();
+    await seller.stop();
+  }
+}
+
+function print(rows: Row[], { mode, seconds }: OverloadOptions): void {
+  const carried = goodputOf(rows[0]!);
+  console.log(
+    `\n${mode}, ${seconds} s each, seller and load on the same ${availableParallelism()} cores; calls a second, milliseconds\n`,
+  );
+  console.log(
+    'load                offered    sent  delivered  of carried    p50    p99   refused  in 50 ms    p99  bare   health p100  failed   others',
+  );
+  for (const row of rows) {
+    const { name, offered, sent, seconds: took, answers, health } = row;
+    const cells = [
+      [offered.toFixed(0), 8],
+      [(sent / took).toFixed(0), 8],
+      [goodputOf(row).toFixed(0), 11],
+      [`${((goodputOf(row) / carried) * 100).toFixed(0)} %`, 12],
+      [answers.deliveredP50Ms.toFixed(0), 7],
+      [answers.deliveredP99Ms.toFixed(0), 7],
+      [(answers.refused / took).toFixed(0), 10],
+      [`${(answers.promptShare * 100).toFixed(1)} %`, 10],
+      [answers.refusedP99Ms.toFixed(0), 7],
+      [String(answers.withoutRetryAfter), 6],
+      [health.slowestMs.toFixed(0), 14],
+      [String(health.failed), 8],
+    ] as const;
+    console.log(`${name.padEnd(19)}${cells.map(([cell, width]) => cell.padStart(width)).join('')}   ${answers.others}`);
+  }
+  console.log(
+    '\nrefused: 503; in 50 ms: the share of them; bare: those without Retry-After; failed: of the health requests\n',
+  );
+}
+
+const goodputOf = ({ answers, seconds }: Row): number => answers.delivered / seconds;

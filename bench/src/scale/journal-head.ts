@@ -1,0 +1,80 @@
+import type { RunningMarketplace } from '@market/testing';
+import pg from 'pg';
+
+const LOOK_EVERY_MS = 10;
+
+/**
+ * Of the sessions that have begun to lock the journal's head and have not ended their transaction, which keep the table's lock, one has the row, and
+ * those that wait for it say so.
+ */
+const LOOK = `SELECT count(*)::int AS sessions, count(*) FILTER (WHERE a.wait_event_type = 'Lock')::int AS waiting
+  FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+  WHERE l.relation = 'payments_ledger.journal_head'::regclass AND l.mode = 'RowShareLock' AND l.granted`;
+
+export interface HeadUse {
+  /** Settlements that were charged together, in how many transactions. */
+  groups: number;
+  /** The share of time in which somebody had the head locked. */
+  heldShare: number;
+  /** How many sessions waited for it, on average. */
+  waiting: number;
+}
+
+/** Looks a hundred times a second who has the journal's head locked and who waits for it, directly at PostgreSQL. */
+export class JournalHead {
+  private looks = 0;
+  private held = 0;
+  private waiting = 0;
+  private timer: NodeJS.Timeout | undefined;
+
+  private constructor(
+    private readonly market: RunningMarketplace,
+    private readonly database: pg.Client,
+    private readonly groupsBefore: number,
+  ) {}
+
+  static async watch(market: RunningMarketplace): Promise<JournalHead> {
+    const database = new pg.Client({ connectionString: market.databaseUrl });
+    await database.connect();
+    const head = new JournalHead(market, database, await groupsOf(market));
+    head.look();
+    return head;
+  }
+
+  async end(): Promise<HeadUse> {
+    clearTimeout(this.timer);
+    await this.database.end();
+    return {
+      groups: (await groupsOf(this.market)) - this.groupsBefore,
+      heldShare: this.held / this.looks,
+      waiting: this.waiting / this.looks,
+    };
+  }
+
+  private look(): void {
+    this.timer = setTimeout(() => {
+      void this.database.query<{ sessions: number; waiting: number }>({ name: 'look', text: LOOK }).then(({ rows }) => {
+        const { sessions, waiting } = rows[0]!;
+        this.looks += 1;
+        this.waiting += waiting;
+        if (sessions > waiting) this.held += 1;
+        this.look();
+      });
+    }, LOOK_EVERY_MS);
+  }
+}
+
+/** How often the ledger's processes have locked the head, by their metrics. */
+async function groupsOf({ processes, internalUrl }: RunningMarketplace): Promise<number> {
+  const counts = await Promise.all(
+    processes
+      .filter((name) => name.startsWith('payments-ledger'))
+      .map(async (name) => {
+        const metrics = await (await fetch(`${internalUrl(name)}/metrics`)).text();
+        const [, count] =
+          /^db_client_operation_duration_seconds_count\{[^}]*"journal\.lock-head"[^}]*\} (\d+)$/m.exec(metrics) ?? [];
+        return Number(count ?? 0);
+      }),
+  );
+  return counts.reduce((sum, count) => sum + count, 0);
+}
