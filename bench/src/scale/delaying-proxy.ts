@@ -1,33 +1,13 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** Stands before a server as a network would: what is sent, either way, arrives `ONE_WAY_MS` later, in its order. */
+/**
+ * Makes a round trip to a server longer by `DELAY_MS`, as a network would. All of it is spent on the way there, because timers of Node.js
+ * count whole milliseconds. Chunks keep their order, since timers of one length do.
+ */
 const target = new URL(process.env.TARGET_URL!);
-const oneWayMs = Number(process.env.ONE_WAY_MS);
+const delayMs = Number(process.env.DELAY_MS);
 
-interface Delayed {
-  at: number;
-  deliver(): void;
-}
-
-const onTheWay: Delayed[] = [];
-let isTurning = false;
-
-/** The timers of Node.js wait for a whole millisecond at least, so what is due sooner is looked for on each turn of the event loop. */
-function turn(): void {
-  const now = performance.now();
-  while (onTheWay[0] && onTheWay[0].at <= now) onTheWay.shift()!.deliver();
-  isTurning = onTheWay.length > 0;
-  if (isTurning) setImmediate(turn);
-}
-
-function later(deliver: () => void): void {
-  onTheWay.push({ at: performance.now() + oneWayMs, deliver });
-  if (isTurning) return;
-  isTurning = true;
-  setImmediate(turn);
-}
-
-function forward(from: Socket, to: Socket): void {
+function forward(from: Socket, to: Socket, later: (deliver: () => void) => void): void {
   from.setNoDelay(true);
   from.on('data', (chunk) => later(() => to.write(chunk)));
   from.on('end', () => later(() => to.end()));
@@ -37,8 +17,8 @@ function forward(from: Socket, to: Socket): void {
 
 const server = createServer((client) => {
   const upstream = connect(Number(target.port), target.hostname);
-  forward(client, upstream);
-  forward(upstream, client);
+  forward(client, upstream, (deliver) => setTimeout(deliver, delayMs));
+  forward(upstream, client, (deliver) => deliver());
 });
 process.stdin.resume().once('end', () => process.exit(0));
 server.listen(0, '127.0.0.1', () => {

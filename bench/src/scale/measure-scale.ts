@@ -29,7 +29,7 @@ interface Column {
 }
 
 const SELLER_MS = 50;
-const ONE_WAY_MS = 0.5;
+const DATABASE_MS = 1;
 const WARM_UP = 500;
 
 /** Several processes of those services that a paid call keeps busy, with PostgreSQL a network away. */
@@ -54,7 +54,7 @@ async function measureWith(replicas: number, options: ScaleOptions): Promise<Col
       mode: 'distributed',
       replicas: { gateway: replicas, 'payments-ledger': replicas },
       databaseThrough: (TARGET_URL) =>
-        child('./scale/delaying-proxy.js', { TARGET_URL, ONE_WAY_MS: String(ONE_WAY_MS) }),
+        child('./scale/delaying-proxy.js', { TARGET_URL, DELAY_MS: String(DATABASE_MS) }),
       env: LIMITS_AS_SHIPPED,
     });
     const shop = await openShop(market.baseUrl, sellerUrl);
@@ -95,7 +95,7 @@ function kindsOf({ processes, pid }: RunningMarketplace, children: Child[]): Map
     kinds.set(kind, [...(kinds.get(kind) ?? []), pid(name)!]);
   }
   for (const server of ['postgres', 'nats-server', 'redis-server']) kinds.set(server, serversNamed(server));
-  return kinds.set('load, seller, proxy', [process.pid, ...children.map((child) => child.pid)]);
+  return kinds.set('(load, seller, proxy)', [process.pid, ...children.map((child) => child.pid)]);
 }
 
 function print(columns: Column[], { seconds }: ScaleOptions): void {
@@ -104,7 +104,7 @@ function print(columns: Column[], { seconds }: ScaleOptions): void {
     console.log(`${name.padEnd(42)}${columns.map((column) => cell(column).padStart(14)).join('')}`);
   const msOfCall = (column: Column, ms: number): string => (ms / column.calls.count).toFixed(2);
   console.log(
-    `\ndistributed, one edge, ${seconds} s each; PostgreSQL ${2 * ONE_WAY_MS} ms away, seller answers after ${SELLER_MS} ms; ${availableParallelism()} cores for all of it\n`,
+    `\ndistributed, one edge, ${seconds} s each; PostgreSQL ${DATABASE_MS} ms away, seller answers after ${SELLER_MS} ms; ${availableParallelism()} cores for all of it\n`,
   );
   row('gateways, and as many ledgers', ({ replicas }) => String(replicas));
   row('connections', ({ connections }) => String(connections));

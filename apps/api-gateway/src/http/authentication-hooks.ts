@@ -1,9 +1,11 @@
 import type { Principal } from '@market/contracts';
 import { isUuid } from '@market/kernel';
-import { newRequestContext, Refusal, type RequestContext } from '@market/messaging';
+import { executeCall } from '@market/contracts/gateway';
+import { newRequestContext, refuse, Refusal, type RequestContext } from '@market/messaging';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { callsSellers, type RouteRules } from './route-rules.js';
 import type { Authenticator } from './authenticator.js';
+import { Backpressure } from './backpressure.js';
 import { bearerCredential, type Credential } from './bearer-key.js';
 import { allowOrigin, allowPreflight } from './cors.js';
 import {
@@ -44,6 +46,7 @@ export interface AuthenticationSettings {
  */
 export function installAuthenticationHooks(instance: FastifyInstance, settings: AuthenticationSettings): RouteTable {
   const routes = new RouteTable();
+  const backpressure = new Backpressure();
   instance.decorateRequest('context');
   instance.decorateRequest('credential');
   instance.decorateRequest('rules');
@@ -58,12 +61,15 @@ export function installAuthenticationHooks(instance: FastifyInstance, settings: 
     const absent = rules.sandboxOnly === true && !settings.sandbox;
     if (!absent) routes.add(route);
     const isRead = [route.method].flat().every((method) => method === 'GET' || method === 'HEAD');
-    route.onRequest = absent ? (_request, reply) => reply.callNotFound() : authenticationHook(rules, isRead, settings);
-    if (rules.rate === 'calls')
-      route.onSend = (request, reply, payload, done) => (
-        settings.limiter.finished(request, reply),
-        done(null, payload)
-      );
+    const authenticate = authenticationHook(rules, isRead, settings);
+    route.onRequest = absent ? (_request, reply) => reply.callNotFound() : authenticate;
+    if (rules.rate !== 'calls') return;
+    route.onRequest = [refuseUnder(backpressure), authenticate];
+    route.onSend = (request, reply, payload, done) => {
+      settings.limiter.finished(request, reply);
+      if (request.outcome === OVERLOADED) backpressure.refused();
+      done(null, payload);
+    };
   });
   return routes;
 }
@@ -97,6 +103,14 @@ function answersOptions(request: FastifyRequest, reply: FastifyReply, routes: Ro
     .send();
   return true;
 }
+
+/** `outcome` of a request that was refused for the load of the marketplace. */
+const OVERLOADED = 'overloaded' satisfies keyof typeof executeCall.refusals;
+
+const refuseUnder =
+  (backpressure: Backpressure): onRequestHookHandler =>
+  (request, _reply, done) =>
+    backpressure.isOn ? done(refuse(executeCall, OVERLOADED, { retry_after_seconds: 1 })) : done();
 
 function authenticationHook(
   rules: RouteRules,

@@ -8,6 +8,7 @@ import { CallKeys } from './call-keys.js';
 import { CallRecords } from './call-records.js';
 import { CallTargets } from './call-target.js';
 import { CallsEventController } from './calls.event-controller.js';
+import { CallsInHand } from './calls-in-hand.js';
 import { CallsMessageController } from './calls.message-controller.js';
 import { CoordinatePaidCall } from './coordinate-paid-call.js';
 import { ExecuteCall } from './execute-call.use-case.js';
@@ -27,6 +28,7 @@ import { ValidateCall } from './validate-call.js';
   providers: [
     CallKeys,
     CallRecords,
+    CallsInHand,
     SellerCapacity,
     CallTargets,
     ValidateCall,

@@ -6,6 +6,7 @@ import { SignedRequests } from '../egress/signed-requests.js';
 import type { CallableEndpoint } from '../endpoints/callable-endpoints.js';
 import { billableAnswer, failedAnswer } from './answer-json.js';
 import { CallRecords, type HeldCall, type Result } from './call-records.js';
+import { CallsInHand } from './calls-in-hand.js';
 import { countStep } from './metrics.js';
 import { PaymentClaims, type Settlement, type Transfer } from './payment-claims.js';
 
@@ -28,6 +29,7 @@ export class RunCall {
   constructor(
     private readonly sellers: SignedRequests,
     private readonly records: CallRecords,
+    private readonly inHand: CallsInHand,
     private readonly claims: PaymentClaims,
   ) {}
 
@@ -38,7 +40,9 @@ export class RunCall {
   private async run(call: HeldCall, target: CallableEndpoint, body: string, context: RequestContext): Promise<CallEnd> {
     const { id, money, payment, fence, time } = call;
     this.tell('forwarded', call, context, { attempt: call.attempt });
-    const outcome = await time.during('seller', () => this.forward(call, target, body, context));
+    const outcome = await time.during('seller', () =>
+      this.inHand.whileAtSeller(() => this.forward(call, target, body, context)),
+    );
     const seller = { seller_status: outcome.statusCode, seller_ms: outcome.latencyMs };
     if (outcome.kind === 'failed') {
       this.tell('not_billable', call, context, { reason: outcome.reason, ...seller });

@@ -103,6 +103,12 @@ export const executeCall = defineRequest({
       z.object({ retry_after_seconds: z.number().int() }),
       { nextAction: 'retry_after_delay', keep: ['X-Market-Relay-Request-Id', 'Idempotency-Key'] },
     ),
+    overloaded: declareRefusal(
+      'unavailable',
+      'The marketplace has as many calls in hand as it can carry at this moment; nothing was done, and a payment is untouched',
+      z.object({ retry_after_seconds: z.number().int() }),
+      { nextAction: 'retry_after_delay', keep: ['X-Market-Relay-Request-Id', 'PAYMENT-SIGNATURE', 'Idempotency-Key'] },
+    ),
     /** A paid call of an endpoint that is paused, gone, or failing and not due for the next try. */
     delivery_postponed: declareRefusal(
       'unavailable',
@@ -215,6 +221,7 @@ export const executeKeylessCall = defineRequest({
     ),
     listing_unavailable: { ...listing_unavailable, recovery: { nextAction: 'retry_after_delay', ...comesAgain } },
     listing_busy: { ...listing_busy, recovery: { nextAction: 'retry_after_delay', ...comesAgain } },
+    overloaded: ofCalls.overloaded,
     delivery_postponed: { ...delivery_postponed, recovery: { nextAction: 'retry_after_delay', ...comesAgain } },
     result_not_kept: {
       ...result_not_kept,

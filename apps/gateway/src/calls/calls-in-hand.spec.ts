@@ -1,0 +1,42 @@
+import { CallsInHand } from './calls-in-hand.js';
+
+const overloaded = { reason: 'overloaded', details: { retry_after_seconds: 1 } };
+
+/** A piece of work that ends when the test says so. */
+function deferred() {
+  let [resolve, reject] = [(_value: string) => {}, (_reason: Error) => {}];
+  const promise = new Promise<string>((...both) => ([resolve, reject] = both));
+  return { promise, resolve: (value: string) => resolve(value), reject: (reason: Error) => reject(reason) };
+}
+
+describe('CallsInHand', () => {
+  it('refuses one too many before it is begun, and takes the next once one has ended', async () => {
+    const inHand = new CallsInHand({ callsInHand: 2 });
+    const [first, second] = [deferred(), deferred()];
+    const results = [inHand.during(() => first.promise), inHand.during(() => second.promise)];
+    let begun = false;
+    await expect(inHand.during(async () => void (begun = true))).rejects.toMatchObject(overloaded);
+    expect(begun).toBe(false);
+
+    first.resolve('delivered');
+    expect(await results[0]).toBe('delivered');
+    await expect(inHand.during(async () => 'next')).resolves.toBe('next');
+
+    second.reject(new Error('the database is away'));
+    await expect(results[1]).rejects.toThrow('the database is away');
+    await expect(Promise.all([inHand.during(async () => 1), inHand.during(async () => 2)])).resolves.toEqual([1, 2]);
+  });
+
+  it('gives the place of a call away while its seller works, and lets that call go on at its answer', async () => {
+    const inHand = new CallsInHand({ callsInHand: 1 });
+    const [seller, other] = [deferred(), deferred()];
+    const atSeller = inHand.during(() => inHand.whileAtSeller(() => seller.promise));
+    const meanwhile = inHand.during(() => other.promise);
+    seller.resolve('answer');
+    expect(await atSeller).toBe('answer');
+    await expect(inHand.during(async () => 'third')).rejects.toMatchObject(overloaded);
+    other.resolve('other');
+    expect(await meanwhile).toBe('other');
+    await expect(inHand.during(async () => 'third')).resolves.toBe('third');
+  });
+});
