@@ -42,8 +42,7 @@ inOneMode('a backup, and what Relay carried since', () => {
   }, 60_000);
 
   const ask = (of: string): Promise<Offer> => quote(buyer, shop.listing, { of }, BY_ETH);
-  const call = (of: string, offer: Offer) =>
-    callOnce(buyer, shop.listing, { of }, withRelayId(offer.relay_request_id));
+  const call = (of: string, offer: Offer) => callOnce(buyer, shop.listing, { of }, withRelayId(offer.relay_request_id));
   const deposit = ({ requirements }: Offer) => relay.deposit(requirements.depositAddress!);
   const charges = async () =>
     (await buyer.market.receipts.list({ role: 'buyer' })).data.map(({ transaction_hash }) => transaction_hash).sort();
@@ -111,8 +110,8 @@ inOneMode('a backup, and what Relay carried since', () => {
     const paidBy = (offer: Offer): string => relay.requests.get(offer.relay_request_id)!.txHashes[0]!;
     expect(await charges()).toEqual([delivered, moving, unused].map(paidBy).sort());
     expect(before).toEqual([delivered, moving, quotedSince].map(paidBy).sort());
-    for (const { inTxHashes } of [delivered, moving, unused, sentBack, quotedSince].map(
-      ({ relay_request_id }) => relay.requests.get(relay_request_id)!,
+    for (const { inTxHashes } of [delivered, moving, unused, sentBack, quotedSince].map(({ relay_request_id }) =>
+      relay.requests.get(relay_request_id)!,
     ))
       expect(inTxHashes).toHaveLength(1);
     expect(await admin(env, 'books', 'verify')).toMatchObject({ code: 0, output: 'the books add up' });
