@@ -1,5 +1,5 @@
 import type { LoggerService } from '@nestjs/common';
-import { pino, type Logger, type Level } from 'pino';
+import { pino, type DestinationStream, type Logger, type Level } from 'pino';
 
 /** Start-up messages of the framework, logged at level debug only. */
 const FRAMEWORK = new Set([
@@ -17,40 +17,18 @@ export interface LogLevels {
   components: Record<string, Level>;
 }
 
-/** So long a line may wait for others. */
-const WRITE_WITHIN_MS = 100;
-const WRITE_AT_CHARACTERS = 16_384;
+let output: DestinationStream | undefined;
 
-/** Writes lines together, since a write costs more than making its line. What waits is written when the process exits, however it came to that but by SIGKILL. */
-class StandardOutput {
-  private readonly stdout = pino.destination({ dest: 1, sync: true });
-  private waiting = '';
-  private timer: NodeJS.Timeout | undefined;
-
-  constructor() {
-    process.on('exit', () => this.flushSync());
-  }
-
-  write(line: string): void {
-    this.waiting += line;
-    if (this.waiting.length >= WRITE_AT_CHARACTERS) this.flushSync();
-    else
-      this.timer ??= setTimeout(() => {
-        this.timer = undefined;
-        this.flushSync();
-      }, WRITE_WITHIN_MS).unref();
-  }
-
-  /** Called by pino, too, for a fatal line. */
-  flushSync(): void {
-    const lines = this.waiting;
-    this.waiting = '';
-    if (lines !== '') this.stdout.write(lines);
-  }
+/**
+ * Of the process, whichever loggers it has. Lines are written together, since a write costs more than making its line: within a tenth of a
+ * second, with a fatal line, and when the process exits, however it came to that but by SIGKILL.
+ */
+function standardOutput(): DestinationStream {
+  if (output) return output;
+  const stdout = pino.destination({ dest: 1, sync: true, minLength: 8_192, periodicFlush: 100 });
+  process.on('exit', () => stdout.flushSync());
+  return (output = stdout);
 }
-
-/** Of the process, whichever loggers it has. */
-let output: StandardOutput | undefined;
 
 /** Nest's logger over pino: one JSON line an entry, with the service's name. An object is logged as its fields. */
 export class PinoLogger implements LoggerService {
@@ -60,7 +38,7 @@ export class PinoLogger implements LoggerService {
     service: string,
     private readonly levels: LogLevels,
   ) {
-    this.logger = pino({ level: 'debug', base: { service } }, (output ??= new StandardOutput()));
+    this.logger = pino({ level: 'debug', base: { service } }, standardOutput());
   }
 
   log(message: unknown, ...rest: unknown[]): void {
