@@ -5,7 +5,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { evmWallet } from '@market/sdk';
+import { evmWallet, Marketplace } from '@market/sdk';
 import { eventually, startMarketplace, startOwnProcess } from '@market/testing';
 import { pack } from './packages/pack.mjs';
 
@@ -151,6 +151,30 @@ async function walk(mode) {
     assert.match(ok('buyer', ['ledger']), /^TIME .*\n.*shout +\w+ +\$0\.10/);
     assert.equal(json('seller', ['balance']).earned.usd, 0.285);
     assert.match(ok('seller', ['balance']), /^WHAT +AMOUNT\nearned +\$0\.285\n/);
+    const month = new Date().toISOString().slice(0, 7);
+    const { totals, entries } = json('seller', ['statement', month]);
+    assert.deepEqual([totals.earned.usd, totals.fees.usd, entries.length], [0.3, 0.015, 6]);
+    assert.match(
+      ok('seller', ['statement', month]),
+      /^TIME .*\n.*shout +\w+ +\$[^]*\nWHAT +AMOUNT\nopening balance +\$0.*\nearned +\$0\.30?\n/,
+    );
+    assert.equal(ok('seller', ['statement', month, '--csv']).trim().split('\r\n').length, 7);
+    fails('seller', ['statement', '2026-13'], 1, /NOT_FOUND/);
+
+    // What is owed back: a call that was paid for too late.
+    const { apiKey } = JSON.parse(readFileSync(inside(`${mode}-buyer/market/config.json`), 'utf8')).accounts[
+      marketplace.baseUrl
+    ];
+    const market = new Marketplace({ baseUrl: marketplace.baseUrl, apiKey });
+    const { payment } = await market.call('shout', { text: 'late' }).catch((error) => error);
+    await market.sandbox.pay(payment.relay_request_id, { outcome: 'late' });
+    const [refund] = json('buyer', ['refunds']);
+    assert.deepEqual([refund.status, refund.reason, refund.amount.usd], ['refund_due', 'paid_late', 0.1]);
+    assert.match(
+      ok('buyer', ['refunds', '--status', 'refund_due']),
+      /^SINCE .*\n.*buyer +shout +\$0\.10 +operator +paid_late/,
+    );
+    assert.deepEqual(json('seller', ['refunds', '--role', 'seller']), []);
 
     // It watches, is told of what happened and of what happens, and goes on where it was told to.
     const watch = (...args) => {

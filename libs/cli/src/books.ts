@@ -109,6 +109,56 @@ export const bookCommands = (cli: Cli): Cli =>
       },
     )
     .command(
+      'refunds',
+      'What is owed back to you and by you, newest first',
+      (yargs) =>
+        yargs
+          .option('role', { choices: ['buyer', 'seller'] as const, describe: 'Owed to you, or by you' })
+          .option('status', { choices: ['refund_due', 'refunded'] as const })
+          .option('limit', { type: 'number', default: 20 }),
+      async ({ role, status, limit, ...options }) =>
+        print(options, (await (await sessionOf(options)).market.refunds.list({ role, status, limit })).data, {
+          since: ({ due_since }) => time(due_since),
+          refund: ({ id }) => id,
+          as: ({ role }) => role,
+          listing: ({ listing }) => listing.slug,
+          amount: ({ amount }) => formatUsd(amount.usd),
+          'owed by': ({ owed_by }) => owed_by,
+          reason: ({ reason }) => reason,
+          'pay by': ({ pay_by }) => pay_by && time(pay_by),
+          to: ({ wallet, network }) => wallet && `${wallet} on ${network}`,
+          transaction: ({ transaction_hash }) => transaction_hash,
+        }),
+    )
+    .command(
+      'statement <month>',
+      'A month of the account: its entries, newest first, and its totals',
+      (yargs) =>
+        yargs
+          .positional('month', { type: 'string', demandOption: true, describe: 'yyyy-mm, of UTC' })
+          .option('csv', { type: 'boolean', default: false, describe: 'Prints the entries as CSV' }),
+      async ({ month, csv, ...options }) => {
+        const { statements } = (await sessionOf(options)).market;
+        if (csv) return void process.stdout.write(await statements.csv(month));
+        const statement = await statements.get(month);
+        if (options.json) return printJson(statement);
+        const { entries, totals, opening_balance, closing_balance } = statement;
+        print(options, entries, {
+          time: ({ created_at }) => time(created_at),
+          type: ({ type }) => type,
+          listing: ({ listing }) => listing?.slug,
+          direction: ({ direction }) => direction,
+          amount: ({ amount_cents }) => formatCents(amount_cents),
+          transaction: ({ transaction_hash }) => transaction_hash,
+        });
+        print(
+          options,
+          Object.entries({ 'opening balance': opening_balance, ...totals, 'closing balance': closing_balance }),
+          { what: ([name]) => name.replaceAll('_', ' '), amount: ([, { usd }]) => formatUsd(usd) },
+        );
+      },
+    )
+    .command(
       'watch',
       'Sales, failures, reviews and all else that concerns the account, as it happens; Ctrl-C ends it',
       (yargs) =>

@@ -1,6 +1,7 @@
 export { Marketplace } from './marketplace.js';
 export type { MarketplaceOptions } from './marketplace.js';
 export type { CallOptions, CallResult } from './call.js';
+export type { StatementOptions } from './statements.js';
 export type { SubscribeOptions } from './subscriptions.js';
 export type { EventOptions } from './events.js';
 export { sandboxPayer } from './payer.js';

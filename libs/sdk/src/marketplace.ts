@@ -6,6 +6,7 @@ import type { Cancellable, HttpAnswer, Identified, Method, PricedListing, Reques
 import { claimAgent, openSession, proveWallet, recoverAccount, Wallets } from './identity.js';
 import { RecentPayments, type PaymentStore } from './payer.js';
 import { solveProofOfWork, type ProofOfWorkOptions } from './proof-of-work.js';
+import { statementOperations } from './statements.js';
 import { paymentOperations, subscribe, subscriptionOperations, type SubscribeOptions } from './subscriptions.js';
 import type * as Api from './types.js';
 import type { Wallet } from './wallets.js';
@@ -248,6 +249,8 @@ export class Marketplace {
   balance(options?: Cancellable): Promise<Api.Balance> {
     return this.#http.data('GET', '/me/balance', options);
   }
+
+  readonly statements = statementOperations(() => this.#http);
 
   /** What is owed back to this account, and by it. */
   readonly refunds = {

@@ -145,6 +145,8 @@ export type Party = GatewayRequest['buyer'];
 export interface Balance extends Data<'getBalance'> {}
 /** A month of the ledger: the answer as it comes, its entries in `data`. */
 export type Statement = Json<operations['getStatement']['responses'][200]>;
+/** The same with all of its entries. */
+export type MonthlyStatement = Statement['statement'] & { entries: LedgerEntry[] };
 /** What is owed back to the account or by it. */
 export interface Refund extends Item<'listRefunds'> {}
 export type RefundQuery = Query<'listRefunds'>;

@@ -1,13 +1,4 @@
-import {
-  evmWallet,
-  Marketplace,
-  sandboxPayer,
-  x402Payer,
-  type CallOptions,
-  type Offer,
-  type Payer,
-  type Statement,
-} from '@market/sdk';
+import { evmWallet, Marketplace, sandboxPayer, x402Payer, type CallOptions, type Offer, type Payer } from '@market/sdk';
 import { eventually, startMarketplace, type ProcessName, type RunningMarketplace } from '@market/testing';
 import { x402Client, x402HTTPClient } from '@x402/fetch';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
@@ -29,8 +20,8 @@ import { insist } from '../support/tireless-buyer.js';
 /** Another run: TEST_SEED=<number> MONEY_STEPS=<number>; the long one is `npm run test:money`. */
 const SEED = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31);
 const STEPS = Number(process.env.MONEY_STEPS ?? 150);
-const STEPS_A_KILL = 75;
-const AT_ONCE = 8;
+const KILLS = 2 + Math.floor(STEPS / 200);
+const AT_ONCE = 12;
 
 const CHAIN_ID = 84_532;
 const NETWORK = `eip155:${CHAIN_ID}`;
@@ -348,19 +339,13 @@ inEachMode('money', ({ mode }) => {
 
   /** The balances of an agent's accounts that are not zero, from its statement, whose entries must add up to them. */
   const stated = async ({ market }: Agent): Promise<Record<string, bigint>> => {
-    const path = `/statements/${new Date().toISOString().slice(0, 7)}`;
+    const statement = await market.statements.get(new Date().toISOString().slice(0, 7));
     const sums = new Map<string, bigint>();
-    let statement: Statement['statement'];
-    for (let cursor: string | undefined = ''; cursor !== undefined;) {
-      const page = (await market.send('GET', `${path}?limit=100${cursor && `&cursor=${cursor}`}`)).json as Statement;
-      for (const { account, direction, amount_cents } of page.data) {
-        const micros = BigInt(Math.round(amount_cents * 10_000));
-        sums.set(account, (sums.get(account) ?? 0n) + (direction === 'credit' ? micros : -micros));
-      }
-      statement = page.statement;
-      cursor = page.pagination.next_cursor;
+    for (const { account, direction, amount_cents } of statement.entries) {
+      const micros = BigInt(Math.round(amount_cents * 10_000));
+      sums.set(account, (sums.get(account) ?? 0n) + (direction === 'credit' ? micros : -micros));
     }
-    const accounts = statement!.accounts.map(({ account, opening_balance, closing_balance }) => {
+    const accounts = statement.accounts.map(({ account, opening_balance, closing_balance }) => {
       const closing = BigInt(closing_balance.micros);
       expect([account, closing - BigInt(opening_balance.micros)]).toEqual([account, sums.get(account) ?? 0n]);
       return [account, closing] as const;
@@ -376,7 +361,7 @@ inEachMode('money', ({ mode }) => {
       let [next, kills] = [0, 0];
       const work = async (): Promise<void> => {
         for (let n = next++; n < STEPS; n = next++) {
-          if (n % STEPS_A_KILL === Math.floor(STEPS_A_KILL / 2))
+          if (n > 0 && n % Math.ceil(STEPS / (KILLS + 1)) === 0)
             await crash(async () => {
               const victim = victims[kills++ % victims.length]!;
               await marketplace.kill(victim);

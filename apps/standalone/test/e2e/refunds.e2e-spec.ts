@@ -2,7 +2,7 @@ import { eventually, startMarketplace, type RunningMarketplace } from '@market/t
 import type { Address } from 'viem';
 import { startEvmHarness, type EvmHarness } from '../../../payments-ledger/test/support/evm-harness.js';
 import { startRelayServer, type RelayServer } from '../../../payments-ledger/test/support/relay-server.js';
-import { evmWallet, type Statement } from '@market/sdk';
+import { evmWallet } from '@market/sdk';
 import { expectBooksInOrder } from '../support/books.js';
 import { callOnce, quote, resultOf, withRelayId } from '../support/buyer.js';
 import { openShop, reply, type Shop } from '../support/seller.js';
@@ -57,9 +57,6 @@ inEachMode('a refund', ({ mode }) => {
     relay?.stop();
     await chain?.stop();
   }, 60_000);
-
-  const statementOf = async (agent: Agent): Promise<Statement> =>
-    (await agent.market.send('GET', `/statements/${new Date().toISOString().slice(0, 7)}`)).json as Statement;
 
   it('of what Relay paid the seller is shown to both, takes the seller off the market, and is confirmed by its transfer', async () => {
     const body = { never: 'delivered' };
@@ -145,8 +142,9 @@ inEachMode('a refund', ({ mode }) => {
         refund: { status: 'refunded', transaction_hash: refund!.transaction_hash },
       }),
     );
-    const { data, statement } = await statementOf(buyer);
-    const sum = data.reduce(
+    const month = new Date().toISOString().slice(0, 7);
+    const statement = await buyer.market.statements.get(month);
+    const sum = statement.entries.reduce(
       (total, { direction, amount_cents }) =>
         total + (direction === 'credit' ? 1 : -1) * Math.round(amount_cents * 10_000),
       0,
@@ -157,13 +155,13 @@ inEachMode('a refund', ({ mode }) => {
       refunds_received: { micros: '487500' },
       spent: { usd: 0 },
     });
-    const csv = await fetch(`${marketplace.baseUrl}/api/v1/statements/${statement.month}`, {
+    const csv = await fetch(`${marketplace.baseUrl}/api/v1/statements/${month}`, {
       headers: { authorization: buyer.registration.authorization_header, accept: 'text/csv' },
     });
-    expect([csv.headers.get('content-type'), (await csv.text()).split('\r\n')]).toMatchObject([
-      'text/csv; charset=utf-8',
-      { length: data.length + 2 },
-    ]);
+    expect(csv.headers.get('content-type')).toBe('text/csv; charset=utf-8');
+    const text = await csv.text();
+    expect(text.split('\r\n')).toHaveLength(statement.entries.length + 2);
+    expect(await buyer.market.statements.csv(month)).toBe(text);
     expect((await buyer.market.send('GET', '/statements/2026-13')).status).toBe(404);
   }, 60_000);
 });

@@ -1,0 +1,42 @@
+import { errorOf, type Cancellable, type HttpAnswer, type HttpClient } from './http.js';
+import type * as Api from './types.js';
+
+/** As many entries as one page may have. */
+const PAGE = 100;
+
+export interface StatementOptions extends Cancellable {
+  /** For human operators, the agent whose statement is read. */
+  agentId?: string;
+}
+
+/** Months of the account's ledger, each named `yyyy-mm` and of UTC, with all their entries, newest first. */
+export const statementOperations = (http: () => HttpClient) => ({
+  async get(month: string, options?: StatementOptions): Promise<Api.MonthlyStatement> {
+    const pages = (await allPages(http(), month, 'json', options)).map(({ json }) => json as Api.Statement);
+    return { ...pages[0]!.statement, entries: pages.flatMap(({ data }) => data) };
+  },
+
+  /** The entries as CSV, with one header line. */
+  async csv(month: string, options?: StatementOptions): Promise<string> {
+    const [first, ...more] = (await allPages(http(), month, 'csv', options)).map(({ text }) => text);
+    return [first, ...more.map((page) => page.slice(page.indexOf('\r\n') + 2))].join('');
+  },
+});
+
+async function allPages(
+  http: HttpClient,
+  month: string,
+  format: 'json' | 'csv',
+  { agentId, signal }: StatementOptions = {},
+): Promise<HttpAnswer[]> {
+  const pages: HttpAnswer[] = [];
+  for (let cursor: string | undefined; ;) {
+    const query = { format, limit: PAGE, agent_id: agentId, cursor };
+    const page = await http.send('GET', `/statements/${encodeURIComponent(month)}`, { query, signal });
+    if (page.status !== 200) throw errorOf(page);
+    pages.push(page);
+    // CSV has no other place for it.
+    cursor = /[?&]cursor=([^&>]+)[^>]*>; rel="next"/.exec(page.headers.get('link') ?? '')?.[1];
+    if (cursor === undefined) return pages;
+  }
+}
