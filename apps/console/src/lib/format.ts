@@ -18,11 +18,17 @@ export const exactUsd = (micros: number): string => exact.format(micros / 1_000_
 const SHORT_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 const EXACT_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' });
 const DAY = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' });
+const MONTH = new Intl.DateTimeFormat(undefined, { year: 'numeric', month: 'long', timeZone: 'UTC' });
 const COUNT = new Intl.NumberFormat();
 
 export const shortTime = (iso: string): string => SHORT_TIME.format(new Date(iso));
 export const exactTime = (iso: string): string => EXACT_TIME.format(new Date(iso));
 export const dayName = (date: Date): string => DAY.format(date);
+/** Of `2026-11`. What is no month stays as it is. */
+export const monthName = (month: string): string => {
+  const at = Date.parse(`${month}-01T00:00:00Z`);
+  return Number.isNaN(at) ? month : MONTH.format(at);
+};
 export const count = (value: number): string => COUNT.format(value);
 export const percent = (share: number): string =>
   new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 }).format(share);

@@ -1,25 +1,16 @@
 import type { LedgerEntry, LedgerQuery } from '@market/sdk';
-import { exactUsd, microsOfCents, shortened, words } from '../lib/format.js';
+import { exactUsd, microsOfCents, words } from '../lib/format.js';
 import { useFilters } from '../lib/search-params.js';
 import { useTitle } from '../lib/use-title.js';
 import { StepChart } from '../parts/charts.js';
 import { DayFilter, Filter, instantsOf } from '../parts/filters.js';
 import { Paged } from '../parts/paged.js';
 import { Empty } from '../parts/states.js';
-import { Cents, Time } from '../parts/values.js';
 import { useAgent } from './agent.js';
+import { csvOf, Entries, labelOf } from './entries.js';
 import { useLedger } from './owner-queries.js';
 
 const TYPES = ['direct_payment', 'seller_credit', 'marketplace_fee', 'adjustment'];
-const ACCOUNTS: Record<string, string> = {
-  earnings: 'Earned',
-  received: 'Received',
-  fees: 'Fees',
-  payments: 'Paid',
-  refunds: 'Owed back',
-  owed: 'Owed to buyers',
-};
-
 export function Ledger() {
   const { agent_id: id, display_name: name } = useAgent();
   useTitle(`Ledger of ${name}`);
@@ -29,8 +20,9 @@ export function Ledger() {
     ...(get('direction') && { direction: get('direction') as LedgerQuery['direction'] }),
     ...instantsOf(get('from'), get('to')),
   };
-  const entries = useLedger(id, { ...filters, page: Number(get('page') || 1), limit: 50 });
-  const csv = new URLSearchParams({ ...(filters as Record<string, string>), format: 'csv', agent_id: id });
+  const page = { page: Number(get('page') || 1), limit: 50 };
+  const entries = useLedger(id, { ...filters, ...page });
+  const csv = csvOf(id, { ...filters, ...page });
   return (
     <>
       <div className="row between">
@@ -49,50 +41,12 @@ export function Ledger() {
         {(items) => (
           <>
             <Balances entries={items} />
-            <div className="scroll" role="region" aria-label="Entries" tabIndex={0}>
-              <table>
-                <thead>
-                  <tr>
-                    <th>When</th>
-                    <th>Type</th>
-                    <th>Account</th>
-                    <th>Listing</th>
-                    <th className="number">Debit</th>
-                    <th className="number">Credit</th>
-                    <th className="number">Balance</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {items.map((entry) => (
-                    <tr key={entry.id}>
-                      <td>
-                        <Time at={entry.created_at} />
-                      </td>
-                      <td>{words(entry.type)}</td>
-                      <td title={entry.account}>{labelOf(entry.account)}</td>
-                      <td className="clip">{entry.listing?.name ?? '–'}</td>
-                      <td className="number">{entry.direction === 'debit' && <Cents cents={entry.amount_cents} />}</td>
-                      <td className="number">{entry.direction === 'credit' && <Cents cents={entry.amount_cents} />}</td>
-                      <td className="number">
-                        <Cents cents={entry.balance_after_cents} />
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Entries of={items} />
           </>
         )}
       </Paged>
     </>
   );
-}
-
-/** `agent:{id}:{name}`, of what was received the wallet that it came to, and of what the operator has for the agent its network. */
-function labelOf(account: string): string {
-  const [, , name = '', ...place] = account.split(':');
-  const where = name === 'earnings' ? [place.slice(1).join(':')] : place.slice(-1).map(shortened);
-  return [ACCOUNTS[name] ?? name, ...where].join(' ');
 }
 
 /** What each account held over the time of the entries that are shown. */

@@ -14,12 +14,16 @@ import { useLive } from './live.js';
 import { Listings } from './listings.js';
 import { Overview } from './overview.js';
 import { Receipts } from './receipts.js';
+import { Refunds } from './refunds.js';
+import { Statements } from './statements.js';
 
 const PAGES = {
   '/mine': 'Overview',
   '/mine/calls': 'Calls',
   '/mine/ledger': 'Ledger',
   '/mine/receipts': 'Receipts',
+  '/mine/refunds': 'Refunds',
+  '/mine/statements': 'Statements',
   '/mine/keys': 'Keys',
   '/mine/listings': 'Listings',
 };
@@ -60,6 +64,8 @@ export default function Mine() {
         <Route path="/mine/calls/:id">{({ id }) => <CallPage id={id} />}</Route>
         <Route path="/mine/ledger" component={Ledger} />
         <Route path="/mine/receipts" component={Receipts} />
+        <Route path="/mine/refunds" component={Refunds} />
+        <Route path="/mine/statements" component={Statements} />
         <Route path="/mine/keys" component={Keys} />
         <Route path="/mine/listings" component={Listings} />
         <Route>

@@ -110,11 +110,13 @@ function ToDo() {
   const link = useAgentLink();
   const listings = useOwnListings(id, 1);
   const keys = useKeys(id);
-  const fees = useBalance(id).data?.fees;
+  const { fees, refunds } = useBalance(id).data ?? {};
+  const owed = Number(refunds?.due_by_account.micros ?? 0);
   const todo = [
     ...(fees && fees.status !== 'good'
       ? [{ to: '/mine/ledger', text: `Fees of ${exactUsd(Number(fees.due.micros))} are due. ${consequenceOf(fees)}` }]
       : []),
+    ...(owed > 0 ? [{ to: '/mine/refunds', text: `Refunds of ${exactUsd(owed)} are to be paid back.` }] : []),
     ...(listings.data?.data ?? []).flatMap(({ name, status }) =>
       status === 'suspended' ? [{ to: '/mine/listings', text: `“${name}” is suspended and sells nothing.` }] : [],
     ),

@@ -1,5 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
-import type { GatewayRequest, GatewayRequestQuery, LedgerEntry, LedgerQuery, Page, ReceiptQuery } from '@market/sdk';
+import type {
+  GatewayRequest,
+  GatewayRequestQuery,
+  LedgerEntry,
+  LedgerQuery,
+  Page,
+  ReceiptQuery,
+  RefundQuery,
+} from '@market/sdk';
 import { apiOf, bodyOf } from '../api/client.js';
 
 /** All keys begin with the agent, so that signing out forgets everything of everyone's agents at once. */
@@ -47,6 +55,23 @@ export const useReceipts = (agentId: string, query: ReceiptQuery) =>
   useQuery({
     queryKey: keyOf(agentId, 'receipts', query),
     queryFn: ({ signal }) => apiOf(agentId).GET('/api/v1/receipts', { params: { query }, signal }).then(bodyOf),
+    placeholderData: (before) => before,
+  });
+
+export const useRefunds = (agentId: string, query: RefundQuery) =>
+  useQuery({
+    queryKey: keyOf(agentId, 'refunds', query),
+    queryFn: ({ signal }) => apiOf(agentId).GET('/api/v1/refunds', { params: { query }, signal }).then(bodyOf),
+    placeholderData: (before) => before,
+  });
+
+export const useStatement = (agentId: string, month: string, query: { page: number; limit: number }) =>
+  useQuery({
+    queryKey: keyOf(agentId, 'statement', month, query),
+    queryFn: ({ signal }) =>
+      apiOf(agentId)
+        .GET('/api/v1/statements/{month}', { params: { path: { month }, query }, signal })
+        .then(bodyOf),
     placeholderData: (before) => before,
   });
 

@@ -1,4 +1,5 @@
 import { describeNeeding } from '@market/testing';
+import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
 import {
   claim,
@@ -17,7 +18,7 @@ import { openShop, type Shop } from '../support/seller.js';
 /** What would show itself if it ran, or broke out of where it stands. */
 const HOSTILE = `"'><img src=x onerror="window.hacked=1"><script>window.hacked=1</script>\${7*7}{{7*7}}</textarea></title>\u202e`;
 
-const MINE = ['', '/calls', '/ledger', '/receipts', '/keys', '/listings'] as const;
+const MINE = ['', '/calls', '/ledger', '/receipts', '/refunds', '/statements', '/keys', '/listings'] as const;
 
 describeNeeding('chromium')('in a browser', () => {
   inOneMode('the pages of the console', (harness) => {
@@ -27,6 +28,7 @@ describeNeeding('chromium')('in a browser', () => {
     let seller: Agent;
     let newcomer: Agent;
     let shop: Shop;
+    let other: Shop;
 
     const mine = (path: string, agent: Agent): string => `/mine${path}?agent=${agent.id}`;
     const title = (name: string | RegExp) => page.getByRole('heading', { level: 1, name });
@@ -72,13 +74,16 @@ describeNeeding('chromium')('in a browser', () => {
         title: HOSTILE.slice(0, 100),
         comment: HOSTILE,
       });
+      // The seller buys, too, and pays more than the price, which is owed back to it.
+      other = await openShop(buyer);
+      await callOnce(seller, other.listing, {}, withRelayId(await payFor(seller, other.listing, {}, 'overpaid')));
       await signIn(page);
       await claim(page, seller);
       await claim(page, newcomer);
     });
     afterAll(async () => {
       await browser.close();
-      await shop.close();
+      await Promise.all([shop.close(), other.close()]);
     });
 
     /** Every page, with what it shows when it is full. */
@@ -97,10 +102,9 @@ describeNeeding('chromium')('in a browser', () => {
       ['/nowhere', () => title('Nothing is here').waitFor()],
       ['/mine/claim', () => title('Claim an agent').waitFor()],
       [mine('', seller), () => page.getByText('of the calls that were paid for were delivered').waitFor()],
-      ...['/calls', '/ledger', '/receipts', '/keys'].map((path): [string, () => Promise<void>] => [
-        mine(path, seller),
-        () => page.locator('tbody tr').first().waitFor(),
-      ]),
+      ...['/calls', '/ledger', '/receipts', '/refunds', '/statements', '/keys'].map(
+        (path): [string, () => Promise<void>] => [mine(path, seller), () => page.locator('tbody tr').first().waitFor()],
+      ),
       [mine('/listings', seller), () => page.getByRole('button', { name: 'Pause' }).waitFor()],
     ];
 
@@ -116,7 +120,7 @@ describeNeeding('chromium')('in a browser', () => {
       await page.getByRole('button', { name: 'Make a key' }).click();
       expect(await inaccessible(page)).toEqual([]);
       await page.goto(mine('/receipts', seller));
-      await page.getByRole('button', { name: 'Verify' }).click();
+      await page.getByRole('button', { name: 'Verify' }).first().click();
       await page.getByText('This browser checked').waitFor();
       expect(await inaccessible(page)).toEqual([]);
       const stranger = await openWindow(browser, harness, { colorScheme });
@@ -151,12 +155,46 @@ describeNeeding('chromium')('in a browser', () => {
       expect(window.misdeeds).toEqual([]);
     });
 
+    it('tell what is owed back, and a month from its opening to its closing balance, as CSV, too', async () => {
+      await page.goto(mine('/refunds', seller));
+      // The sandbox pays it back by itself in a minute at most, and the page is told.
+      await page.getByRole('row', { name: /owed to it overpaid \$0\.125 refunded .* 0x/ }).waitFor({ timeout: 90_000 });
+      await page.getByLabel('Side').selectOption('owed by it');
+      await page.getByText('No refunds here').waitFor();
+      await page.goto(mine('/statements', seller));
+      const { data } = await seller.market.ledger.list({ limit: 100 });
+      const rows = page.getByRole('region', { name: 'Entries' }).locator('tbody tr');
+      await rows.first().waitFor();
+      expect(await rows.count()).toBe(data.length);
+      const amount = async (of: string) =>
+        page.locator('dt', { hasText: of }).locator('+ dd data').getAttribute('value');
+      // It sold for $0.25 and bought for $0.25, of which it paid half again, which is owed back.
+      expect([await amount('earned'), await amount('spent'), await amount('refunds due')]).toEqual([
+        '250000',
+        '250000',
+        '125000',
+      ]);
+      expect(await amount('Opening balance')).toBe('0');
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('link', { name: 'Download this page as CSV' }).click(),
+      ]);
+      const csv = await readFile(await download.path(), 'utf8');
+      expect(csv.trim().split('\n')).toHaveLength(data.length + 1);
+      await page.goto(mine('/statements', seller) + '&month=2020-01');
+      await page.getByText('Nothing is booked in this month').waitFor();
+      await page.goto(mine('/statements', seller) + '&month=soon');
+      await page.getByRole('alert').filter({ hasText: 'named by its month' }).waitFor();
+    }, 120_000);
+
     it('say so where there is nothing', async () => {
       const nothing: Record<(typeof MINE)[number], string> = {
         '': 'No calls in the last 30 days',
         '/calls': 'No calls here',
         '/ledger': 'Nothing is booked here',
         '/receipts': 'No receipts here',
+        '/refunds': 'No refunds here',
+        '/statements': 'Nothing is booked in this month',
         '/keys': 'Registration key',
         '/listings': 'It sells nothing',
       };
@@ -181,6 +219,8 @@ describeNeeding('chromium')('in a browser', () => {
         [mine('/calls', seller), '/gateway-requests?'],
         [mine('/ledger', seller), '/ledger?'],
         [mine('/receipts', seller), '/receipts?'],
+        [mine('/refunds', seller), '/refunds?'],
+        [mine('/statements', seller), '/statements/'],
         [mine('/keys', seller), '/api-keys?'],
         [mine('/listings', seller), '/listings?'],
       ];
