@@ -31,7 +31,7 @@ interface Row {
 }
 
 /** What comes while so many clients wait is not sent. */
-const CLIENTS = 2_000;
+const CLIENTS = 1_000;
 const WARM_UP_SECONDS = 3;
 const REST_MS = 2_000;
 
@@ -80,6 +80,7 @@ export async function measureOverload(options: OverloadOptions): Promise<void> {
       await atRate(perSecond, seconds, async () => void ((await calls.sendNext(answers)) && (sent += 1)));
       return sent;
     };
+    await calls.connect();
     await measure('warming up', 0, closed(WARM_UP_SECONDS));
     const carried = await measure(`${connections} connections`, 0, closed(seconds));
     const rows = [carried];

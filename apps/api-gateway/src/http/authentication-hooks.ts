@@ -3,9 +3,9 @@ import { isUuid } from '@market/kernel';
 import { executeCall } from '@market/contracts/gateway';
 import { newRequestContext, refuse, Refusal, type RequestContext } from '@market/messaging';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import { Admission } from './admission.js';
 import { callsSellers, type RouteRules } from './route-rules.js';
 import type { Authenticator } from './authenticator.js';
-import { Backpressure } from './backpressure.js';
 import { bearerCredential, type Credential } from './bearer-key.js';
 import { allowOrigin, allowPreflight } from './cors.js';
 import {
@@ -46,7 +46,8 @@ export interface AuthenticationSettings {
  */
 export function installAuthenticationHooks(instance: FastifyInstance, settings: AuthenticationSettings): RouteTable {
   const routes = new RouteTable();
-  const backpressure = new Backpressure();
+  const admission = new Admission();
+  const admitted = new WeakSet<FastifyRequest>();
   instance.decorateRequest('context');
   instance.decorateRequest('credential');
   instance.decorateRequest('rules');
@@ -64,10 +65,17 @@ export function installAuthenticationHooks(instance: FastifyInstance, settings: 
     const authenticate = authenticationHook(rules, isRead, settings);
     route.onRequest = absent ? (_request, reply) => reply.callNotFound() : authenticate;
     if (rules.rate !== 'calls') return;
-    route.onRequest = [refuseUnder(backpressure), authenticate];
+    route.onRequest = [
+      (request, _reply, done) => {
+        if (!admission.begin()) return done(overloaded);
+        admitted.add(request);
+        done();
+      },
+      authenticate,
+    ];
     route.onSend = (request, reply, payload, done) => {
       settings.limiter.finished(request, reply);
-      if (request.outcome === OVERLOADED) backpressure.refused();
+      if (admitted.delete(request)) admission.end(request.outcome !== overloaded.reason);
       done(null, payload);
     };
   });
@@ -104,13 +112,8 @@ function answersOptions(request: FastifyRequest, reply: FastifyReply, routes: Ro
   return true;
 }
 
-/** `outcome` of a request that was refused for the load of the marketplace. */
-const OVERLOADED = 'overloaded' satisfies keyof typeof executeCall.refusals;
-
-const refuseUnder =
-  (backpressure: Backpressure): onRequestHookHandler =>
-  (request, _reply, done) =>
-    backpressure.isOn ? done(refuse(executeCall, OVERLOADED, { retry_after_seconds: 1 })) : done();
+/** Always the same, so that it is made once, with its stack. */
+const overloaded = refuse(executeCall, 'overloaded', { retry_after_seconds: 1 });
 
 function authenticationHook(
   rules: RouteRules,
