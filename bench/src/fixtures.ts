@@ -50,13 +50,17 @@ export async function openShop(baseUrl: string, sellerUrl: string, buyerCount = 
   const seller = await clientAt('10.255.255.255').register(evmWallet(), { displayName: 'Bench seller' });
   const buyers: Buyer[] = [];
   const registered = progress('registering buyers', buyerCount);
-  for (let n = 0; n < buyerCount; n += 1) {
-    const { marketplace, registration } = await clientAt(addressOf(n)).register(solanaWallet(), {
-      displayName: 'Bench buyer',
-    });
-    buyers.push({ id: registration.user_id, client: marketplace, authorization: registration.authorization_header });
-    registered(buyers.length);
-  }
+  let next = 0;
+  const register = async (): Promise<void> => {
+    for (let n = next++; n < buyerCount; n = next++) {
+      const { marketplace, registration } = await clientAt(addressOf(n)).register(solanaWallet(), {
+        displayName: 'Bench buyer',
+      });
+      buyers.push({ id: registration.user_id, client: marketplace, authorization: registration.authorization_header });
+      registered(buyers.length);
+    }
+  };
+  await Promise.all(Array.from({ length: PREPARE_CONNECTIONS }, register));
   const listing = await seller.marketplace.listings.create({
     name: 'Weather by the hour',
     description: 'The weather of any place for the next twelve hours.',

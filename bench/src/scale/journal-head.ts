@@ -1,4 +1,5 @@
 import type { RunningMarketplace } from '@market/testing';
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 
 const LOOK_EVERY_MS = 10;
@@ -25,24 +26,26 @@ export class JournalHead {
   private looks = 0;
   private held = 0;
   private waiting = 0;
-  private timer: NodeJS.Timeout | undefined;
+  private hasEnded = false;
+  private readonly watching: Promise<void>;
 
   private constructor(
     private readonly market: RunningMarketplace,
     private readonly database: pg.Client,
     private readonly groupsBefore: number,
-  ) {}
+  ) {
+    this.watching = this.look();
+  }
 
   static async watch(market: RunningMarketplace): Promise<JournalHead> {
     const database = new pg.Client({ connectionString: market.databaseUrl });
     await database.connect();
-    const head = new JournalHead(market, database, await groupsOf(market));
-    head.look();
-    return head;
+    return new JournalHead(market, database, await groupsOf(market));
   }
 
   async end(): Promise<HeadUse> {
-    clearTimeout(this.timer);
+    this.hasEnded = true;
+    await this.watching;
     await this.database.end();
     return {
       groups: (await groupsOf(this.market)) - this.groupsBefore,
@@ -51,16 +54,15 @@ export class JournalHead {
     };
   }
 
-  private look(): void {
-    this.timer = setTimeout(() => {
-      void this.database.query<{ sessions: number; waiting: number }>({ name: 'look', text: LOOK }).then(({ rows }) => {
-        const { sessions, waiting } = rows[0]!;
-        this.looks += 1;
-        this.waiting += waiting;
-        if (sessions > waiting) this.held += 1;
-        this.look();
-      });
-    }, LOOK_EVERY_MS);
+  private async look(): Promise<void> {
+    while (!this.hasEnded) {
+      const { rows } = await this.database.query<{ sessions: number; waiting: number }>({ name: 'look', text: LOOK });
+      const { sessions, waiting } = rows[0]!;
+      this.looks += 1;
+      this.waiting += waiting;
+      if (sessions > waiting) this.held += 1;
+      await delay(LOOK_EVERY_MS);
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 import { startMarketplace, type RunningMarketplace } from '@market/testing';
 import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
 import { startChild, type Child } from '../child.js';
 import { serversNamed, timesOf, usedSince } from '../cost/processor-time.js';
 import { LIMITS_AS_SHIPPED, openShop, preparePaid } from '../fixtures.js';
@@ -22,6 +23,8 @@ interface Column {
   connections: number;
   calls: Measured;
   head: HeadUse;
+  /** What PostgreSQL keeps of a call, its indexes and its dead rows among it. */
+  bytes: number;
   /** Milliseconds of a core that all processes of a kind took. */
   spent: Map<string, number>;
   /** Of our own processes the one that used most of its core. */
@@ -62,20 +65,24 @@ async function measureWith(replicas: number, options: ScaleOptions): Promise<Col
     const connections = options.connections * replicas;
     const warmUp = await preparePaid(shop, 'warm-up', WARM_UP);
     await fire({ baseUrl, connections, seconds: Infinity, expect: 200, next: () => warmUp.pop() });
-    const shots = await preparePaid(shop, 'paid', options.paid * replicas);
+    const bytesBefore = await bytesIn(market.databaseUrl);
+    const prepared = options.paid * replicas;
+    const shots = await preparePaid(shop, 'paid', prepared);
     // What prepared them still sends its events.
     await delay(2_000);
-    const kinds = kindsOf(market, children);
-    const before = timesOf([...kinds.values()].flat());
+    const before = timesOf([...kindsOf(market, children).values()].flat());
     const watched = await JournalHead.watch(market);
     const calls = await fire({ baseUrl, connections, seconds: options.seconds, expect: 200, next: () => shots.pop() });
     const head = await watched.end();
+    // Listed anew, because PostgreSQL has other processes by now.
+    const kinds = kindsOf(market, children);
     const spent = (pids: number[]): number => usedSince(before, timesOf(pids));
     return {
       replicas,
       connections,
       calls,
       head,
+      bytes: ((await bytesIn(market.databaseUrl)) - bytesBefore) / prepared,
       spent: new Map([...kinds].map(([kind, pids]) => [kind, spent(pids)])),
       busiest: market.processes
         .map((name) => ({ name, share: spent([market!.pid(name)!]) / 1_000 / calls.seconds }))
@@ -84,6 +91,17 @@ async function measureWith(replicas: number, options: ScaleOptions): Promise<Col
   } finally {
     await market?.stop();
     for (const started of children.reverse()) await started.stop();
+  }
+}
+
+async function bytesIn(databaseUrl: string): Promise<number> {
+  const database = new pg.Client({ connectionString: databaseUrl });
+  await database.connect();
+  try {
+    const { rows } = await database.query<{ bytes: string }>('SELECT pg_database_size(current_database()) AS bytes');
+    return Number(rows[0]!.bytes);
+  } finally {
+    await database.end();
   }
 }
 
@@ -118,6 +136,7 @@ function print(columns: Column[], { seconds }: ScaleOptions): void {
   row('  share of a core', ({ busiest }) => busiest.share.toFixed(2));
   console.log('milliseconds of a core for a call');
   for (const kind of first.spent.keys()) row(`  ${kind}`, (column) => msOfCall(column, column.spent.get(kind)!));
+  row('KiB in PostgreSQL for a call', ({ bytes }) => (bytes / 1_024).toFixed(1));
   console.log("the journal's head");
   row('  calls charged together, on average', ({ calls, head }) => (calls.count / head.groups).toFixed(1));
   row('  share of time it is locked', ({ head }) => head.heldShare.toFixed(2));
