@@ -46,10 +46,17 @@ inEachMode('telemetry', ({ mode }) => {
         .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
 
   it('finds all that a paid call did in every service by the request id of its answer', async () => {
-    // A line is written when its answer has been sent.
+    // A line is written when its answer has been sent, and each process writes its own together, a moment later.
     const lines = await eventually(() => {
       const written = linesOf(requestId);
-      expect(written.map(({ msg }) => msg)).toEqual(expect.arrayContaining(['request', 'rpc.gateway.execute-call.v1']));
+      expect(written.map(({ msg }) => msg)).toEqual(
+        expect.arrayContaining([
+          'request',
+          'rpc.gateway.execute-call.v1',
+          'rpc.payments-ledger.settle-payment.v1',
+          'call_completed',
+        ]),
+      );
       return written;
     });
     expect(lines).toContainEqual(
