@@ -103,12 +103,12 @@ describe('the audit', () => {
     expect(await noted()).toEqual(before);
   }, 120_000);
 
-  it('says which service was never migrated, where it is asked of a new database', async () => {
-    const audit = adminCommands.find(({ name }) => name === 'audit')!;
+  it('is of a migrated database: another is told which service never was', async () => {
+    const command = adminCommands.find(({ name }) => name === 'listing duplicates')!;
     await expect(
-      audit.run({ operator: 'ada', arguments: [], options: {} }, { DATABASE_URL: await createDatabase() }),
+      command.run({ operator: 'ada', arguments: [], options: {} }, { DATABASE_URL: await createDatabase() }),
     ).rejects.toThrow(
-      'the schema identity was never made in this database: run `npm run migrate` with the URL that is used here',
+      'the schema catalog was never made in this database: run `npm run migrate` with the URL that is used here',
     );
   });
 });
