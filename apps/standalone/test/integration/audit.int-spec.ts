@@ -102,13 +102,4 @@ describe('the audit', () => {
     for (const [name, how] of Object.entries(LOOKING)) expect([name, ...(await run(name, how))]).toEqual([name]);
     expect(await noted()).toEqual(before);
   }, 120_000);
-
-  it('is of a migrated database: another is told which service never was', async () => {
-    const command = adminCommands.find(({ name }) => name === 'listing duplicates')!;
-    await expect(
-      command.run({ operator: 'ada', arguments: [], options: {} }, { DATABASE_URL: await createDatabase() }),
-    ).rejects.toThrow(
-      'the schema catalog was never made in this database: run `npm run migrate` with the URL that is used here',
-    );
-  });
 });
