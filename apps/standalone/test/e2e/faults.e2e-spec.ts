@@ -259,8 +259,8 @@ inEachMode('under pressure', ({ mode }) => {
       } finally {
         resume();
       }
-      // The last attempt ends after eight seconds; this machine may be busy.
-      expect(Math.max(...waits)).toBeLessThan(RECOVERY_TIMEOUT_MS + 4_000);
+      // A call asks the ledger twice, and the last attempt of each ends after eight seconds.
+      expect(Math.max(...waits)).toBeLessThan(2 * RECOVERY_TIMEOUT_MS + 4_000);
       await expectBooksInOrder(marketplace, [shop]);
     },
     90_000,
@@ -277,9 +277,17 @@ inEachMode('under pressure', ({ mode }) => {
         Array.from({ length: 60 }, async (_, call) => {
           const agent = agents[call % BUYERS]!;
           const relayRequestId = await payFor(agent, large.listing, { call });
-          const answer = await callOnce(agent, large.listing, { call }, withRelayId(relayRequestId));
-          expect(answer.status).toBe(200);
-          expect((resultOf(answer).seller_response as { text: string }).text === textOf(call)).toBe(true);
+          // Seller, buyers and marketplace share a machine: who was answered too late asks again, and is charged once.
+          const result = await eventually(
+            async () => {
+              const answer = await callOnce(agent, large.listing, { call }, withRelayId(relayRequestId));
+              const { seller_response, ...rest } = resultOf(answer);
+              expect([answer.status, rest]).toEqual([200, expect.objectContaining({ billable: true })]);
+              return seller_response as { text: string };
+            },
+            { withinMs: 60_000, everyMs: 1_000 },
+          );
+          expect(result.text === textOf(call)).toBe(true);
         }),
       );
       await expectBooksInOrder(marketplace, [large]);

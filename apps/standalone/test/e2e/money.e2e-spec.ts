@@ -164,6 +164,10 @@ inEachMode('money', ({ mode }) => {
           data: encodeFunctionData({ abi: testAbi, functionName: from ? 'transfer' : 'mint', args: [to, micros] }),
         },
       ]);
+      // The node mines by itself, in a moment; only what is mined becomes final by further blocks.
+      await eventually(async () =>
+        expect(await chain.node.request('eth_getTransactionReceipt', [hash])).toMatchObject({ status: '0x1' }),
+      );
       await chain.node.mine(3);
       expected.move(from && walletOf(from), to, micros);
       return hash;
