@@ -1,7 +1,7 @@
 /**
  * `npm test`: build, lint, types, unit, integration and the end-to-end suite in standalone; tests that need a server which this machine
- * lacks are skipped and named at the end. `npm run test:all`: also the end-to-end suite over NATS and Redis and the long runs of
- * fuzz and money, and a missing server fails. `npm test -- <name>`: only the test files whose path contains the name.
+ * lacks are skipped and named at the end. `npm run test:all`: also the end-to-end suite over NATS and Redis and the long fuzz run, and a
+ * missing server fails. `npm test -- <name>`: only the test files whose path contains the name.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
@@ -37,7 +37,6 @@ if (names.length > 0) {
   run('npx', ['turbo', 'run', ...tasks, '--output-logs=new-only', '--log-prefix=none']);
   run('npm', ['run', 'test:e2e']);
   if (isAll) run('npm', ['run', 'test:fuzz'], { env: { FUZZ_REQUESTS: '20000', ...env } });
-  if (isAll) run('npm', ['run', 'test:money']);
 }
 
 const skipped = existsSync(SKIPPED_TESTS) ? readFileSync(SKIPPED_TESTS, 'utf8') : '';
