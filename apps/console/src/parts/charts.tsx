@@ -1,3 +1,4 @@
+import type { ReactNode } from 'react';
 import { dayName } from '../lib/format.js';
 
 export interface Series {
@@ -23,45 +24,34 @@ export function BarChart({ title, days, series, show }: ChartProps & { series: S
   const bar = (slot * 0.7) / series.length;
   const totals = series.map(({ name, values }) => `${name} ${show(values.reduce((sum, value) => sum + value, 0))}`);
   return (
-    <figure className="chart">
-      <figcaption>
-        <strong>{title}</strong>
-        <span className="legend">
-          {series.map(({ name }, index) => (
-            <span key={name} className={`series-${index}`}>
-              {totals[index]}
-            </span>
-          ))}
-        </span>
-      </figcaption>
-      <svg
-        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={`${title}: ${totals.join(', ')}`}
-      >
-        {days.map((day, at) => (
-          <g key={day.getTime()}>
-            {series.map(({ name, values }, index) => {
-              const height = most === 0 ? 0 : Math.max(values[at]! > 0 ? 2 : 0, (values[at]! / most) * (HEIGHT - 6));
-              return (
-                <rect
-                  key={name}
-                  className={`series-${index}`}
-                  x={at * slot + (slot - bar * series.length) / 2 + index * bar}
-                  y={HEIGHT - height}
-                  width={Math.max(1, bar - 1)}
-                  height={height}
-                >
-                  <title>{`${dayName(day)}: ${name} ${show(values[at]!)}`}</title>
-                </rect>
-              );
-            })}
-          </g>
-        ))}
-      </svg>
-      <Axis from={days[0]!} to={days.at(-1)!} note={`at most ${show(most)} a day`} />
-    </figure>
+    <Chart
+      title={title}
+      legend={totals}
+      label={`${title}: ${totals.join(', ')}`}
+      from={days[0]!}
+      to={days.at(-1)!}
+      scale={`at most ${show(most)} a day`}
+    >
+      {days.map((day, at) => (
+        <g key={day.getTime()}>
+          {series.map(({ name, values }, index) => {
+            const height = most === 0 ? 0 : Math.max(values[at]! > 0 ? 2 : 0, (values[at]! / most) * (HEIGHT - 6));
+            return (
+              <rect
+                key={name}
+                className={`series-${index}`}
+                x={at * slot + (slot - bar * series.length) / 2 + index * bar}
+                y={HEIGHT - height}
+                width={Math.max(1, bar - 1)}
+                height={height}
+              >
+                <title>{`${dayName(day)}: ${name} ${show(values[at]!)}`}</title>
+              </rect>
+            );
+          })}
+        </g>
+      ))}
+    </Chart>
   );
 }
 
@@ -87,24 +77,17 @@ export function StepChart({
     )
     .join('');
   return (
-    <figure className="chart">
-      <figcaption>
-        <strong>{title}</strong>
-        <span className="legend">
-          <span className="series-0">now {show(last.value)}</span>
-        </span>
-      </figcaption>
-      <svg
-        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={`${title}: from ${show(first.value)} to ${show(last.value)}`}
-      >
-        <path className="area" d={`${path}H${WIDTH}V${y(0).toFixed(1)}H0Z`} />
-        <path className="line" d={`${path}H${WIDTH}`} />
-      </svg>
-      <Axis from={first.at} to={last.at} note={`${show(least)} to ${show(most)}`} />
-    </figure>
+    <Chart
+      title={title}
+      legend={[`now ${show(last.value)}`]}
+      label={`${title}: from ${show(first.value)} to ${show(last.value)}`}
+      from={first.at}
+      to={last.at}
+      scale={`${show(least)} to ${show(most)}`}
+    >
+      <path className="area" d={`${path}H${WIDTH}V${y(0).toFixed(1)}H0Z`} />
+      <path className="line" d={`${path}H${WIDTH}`} />
+    </Chart>
   );
 }
 
@@ -129,36 +112,52 @@ export function LineChart({
       .join('');
   const latest = series.map(({ name, values }) => `${name} ${show(values.findLast((value) => value !== null) ?? 0)}`);
   return (
-    <figure className="chart">
-      <figcaption>
-        <strong>{title}</strong>
-        <span className="legend">
-          {latest.map((text, index) => (
-            <span key={text} className={`series-${index}`}>
-              {text}
-            </span>
-          ))}
-        </span>
-      </figcaption>
-      <svg
-        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={`${title}, lately: ${latest.join(', ')}`}
-      >
-        {series.map(({ name, values }, index) => (
-          <path key={name} className={`line series-${index}`} d={path(values)} />
-        ))}
-      </svg>
-      <Axis from={days[0]!} to={days.at(-1)!} note={`up to ${show(top)}`} />
-    </figure>
+    <Chart
+      title={title}
+      legend={latest}
+      label={`${title}, lately: ${latest.join(', ')}`}
+      from={days[0]!}
+      to={days.at(-1)!}
+      scale={`up to ${show(top)}`}
+    >
+      {series.map(({ name, values }, index) => (
+        <path key={name} className={`line series-${index}`} d={path(values)} />
+      ))}
+    </Chart>
   );
 }
 
-const Axis = ({ from, to, note }: { from: Date; to: Date; note: string }) => (
-  <p className="axis">
-    <span>{dayName(from)}</span>
-    <span>{note}</span>
-    <span>{dayName(to)}</span>
-  </p>
+interface FrameProps {
+  title: string;
+  /** Of each series, what its color stands for. */
+  legend: string[];
+  /** The drawing in words. */
+  label: string;
+  from: Date;
+  to: Date;
+  scale: string;
+  children: ReactNode;
+}
+
+const Chart = ({ title, legend, label, from, to, scale, children }: FrameProps) => (
+  <figure className="chart">
+    <figcaption>
+      <strong>{title}</strong>
+      <span className="legend">
+        {legend.map((text, index) => (
+          <span key={text} className={`series-${index}`}>
+            {text}
+          </span>
+        ))}
+      </span>
+    </figcaption>
+    <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
+      {children}
+    </svg>
+    <p className="axis">
+      <span>{dayName(from)}</span>
+      <span>{scale}</span>
+      <span>{dayName(to)}</span>
+    </p>
+  </figure>
 );
