@@ -26,6 +26,8 @@ export async function databaseProblems(
   { migratesOnStart, paymentsMode }: { migratesOnStart: boolean; paymentsMode: string },
 ): Promise<string[]> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
+  // A server that goes away is told of by the next statement; with nobody to hear it, the error would end the process.
+  client.on('error', () => undefined);
   await client.connect();
   try {
     const role = roleOf(schema);

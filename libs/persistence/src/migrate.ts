@@ -17,6 +17,8 @@ const ROLE_EXISTS = new Set(['42710', '23505']);
  */
 export async function migrate(definition: DatabaseDefinition, url: string): Promise<string[]> {
   const client = new Client({ connectionString: url, application_name: `market ${definition.schema} migrations` });
+  // A server that goes away is told of by the next statement; with nobody to hear it, the error would end the process.
+  client.on('error', () => undefined);
   await client.connect();
   try {
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
