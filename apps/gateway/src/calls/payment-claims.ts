@@ -2,7 +2,8 @@ import { CLAIMS_HELD_INTERVAL_MS, claimsHeld } from '@market/contracts/gateway';
 import { claimPayment, releasePayment, settlePayment } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { newId } from '@market/kernel';
-import { isRefusal, MessageBus, Refusal, type RequestContext } from '@market/messaging';
+import { isRefusal, MessageBus, newRequestContext, Refusal, type RequestContext } from '@market/messaging';
+import { Jobs } from '@market/runtime';
 import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import type { Result } from './call-records.js';
 import { countStep } from './metrics.js';
@@ -22,6 +23,9 @@ export type Settlement =
   /** The ledger does not confirm the charge, which may have been made. */
   | { outcome: 'unknown' };
 
+const REPEAT_RELEASES_INTERVAL_MS = 1_000;
+const RELEASES_AT_ONCE = 100;
+
 /**
  * The ledger's claims on payments: of all processes one may call the seller for a payment. While this process lives it names the claims it
  * holds to the ledger, which keeps others from claiming the same payments.
@@ -31,13 +35,19 @@ export class PaymentClaims implements OnApplicationBootstrap, OnModuleDestroy {
   /** This process, until it ends. */
   private readonly holderId = newId();
   private readonly paymentIds = new Set<string>();
+  /** By payment, the fence of the claim that the ledger has not released, because it could not be reached. */
+  private readonly unreleased = new Map<string, number>();
   private timer: NodeJS.Timeout | undefined;
 
-  constructor(private readonly bus: MessageBus) {}
+  constructor(
+    private readonly bus: MessageBus,
+    private readonly jobs: Jobs,
+  ) {}
 
   onApplicationBootstrap(): void {
     this.announce();
     this.timer = setInterval(() => this.announce(), CLAIMS_HELD_INTERVAL_MS);
+    this.jobs.every('repeat-releases', REPEAT_RELEASES_INTERVAL_MS, () => this.repeatReleases());
   }
 
   /** Runs when the last call of this process is answered. */
@@ -92,13 +102,20 @@ export class PaymentClaims implements OnApplicationBootstrap, OnModuleDestroy {
     }
   }
 
-  /** A claim that cannot be released now ends by itself when its lease does. */
+  /** A claim that cannot be released now is released when the ledger is there again, or by the ledger after its lease. */
   async release({ paymentId, fence }: Pick<Claim, 'paymentId' | 'fence'>, context: RequestContext): Promise<void> {
     try {
       await this.bus.request(releasePayment, { paymentId, fence }, context);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
+      if (!isRefusal(error, releasePayment, 'claim_lost')) this.unreleased.set(paymentId, fence);
     }
+  }
+
+  private async repeatReleases(): Promise<void> {
+    const releases = [...this.unreleased].slice(0, RELEASES_AT_ONCE);
+    for (const [paymentId] of releases) this.unreleased.delete(paymentId);
+    await Promise.all(releases.map(([paymentId, fence]) => this.release({ paymentId, fence }, newRequestContext())));
   }
 
   private announce(): void {

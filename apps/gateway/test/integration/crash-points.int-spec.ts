@@ -108,6 +108,24 @@ describe('a paid call that was cut off', () => {
     expectOutcome(await retry(), 'answered');
   });
 
+  it('between a refused call and its release is released once the ledger is there again, with nobody asking', async () => {
+    const { shop, relayRequestId, retry } = await bought();
+    shop.seller.behave(answer(422, '{}'));
+    const heal = harness.transport.lose(releasePayment, 'request');
+    expect(resultOf(expectOutcome(await retry(), 'answered'))).toMatchObject({ billable: false });
+    const tried = harness.transport.sent(releasePayment);
+    await eventually(() => expect(harness.transport.sent(releasePayment)).toBeGreaterThan(tried), { withinMs: 6_000 });
+    expect((await harness.paymentOf(relayRequestId)).state).toBe('in_flight');
+    heal();
+    await eventually(async () => expect((await harness.paymentOf(relayRequestId)).state).toBe('verified'), {
+      withinMs: 6_000,
+    });
+    const released = harness.transport.sent(releasePayment);
+    shop.seller.behave(() => '{"ok":true}');
+    expect(resultOf(expectOutcome(await retry(), 'answered'))).toMatchObject({ billable: true });
+    expect(harness.transport.sent(releasePayment)).toBe(released);
+  });
+
   it.each(['request', 'answer'] as const)(
     'between a failed call and its release (%s lost) is good for another attempt, at the latest after the lease',
     async (loss) => {
@@ -115,10 +133,11 @@ describe('a paid call that was cut off', () => {
       shop.seller.behave(answer(500, '{}'));
       const heal = harness.transport.lose(releasePayment, loss);
       expect(resultOf(expectOutcome(await retry(), 'answered'))).toMatchObject({ billable: false });
-      heal();
+      // The release is repeated each second: it stays lost until the lease is over.
       expect((await harness.paymentOf(relayRequestId)).state).toBe(loss === 'request' ? 'in_flight' : 'verified');
       shop.seller.behave(() => '{"ok":true}');
       await endLease(relayRequestId);
+      heal();
       expect(resultOf(expectOutcome(await retry(), 'answered'))).toMatchObject({ billable: true });
       expect(shop.seller.requests.map((request) => verifyRequest({ ...request, secret: shop.secret }).attempt)).toEqual(
         [1, 2],
