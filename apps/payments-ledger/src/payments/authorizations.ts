@@ -82,7 +82,7 @@ export class Authorizations {
   /**
    * Holds an authorization for a pending payment, which is then verified. The facilitator is asked outside of any
    * transaction.
-   * @returns the protocol's reason why it does not pay this offer; undefined when it is held.
+   * @returns the protocol's reason why it does not pay this offer; undefined when it is held, or when the offer is paid otherwise.
    */
   async hold(payment: PaymentRow, text: string, leaseMs: number): Promise<string | undefined> {
     const exact = this.railOf(payment)?.exact;
@@ -93,16 +93,12 @@ export class Authorizations {
     const signed = await signedBy(payload, requirements);
     const checked = signed.valid ? await this.check({ payload, requirements, exact }, signed.payer, leaseMs) : signed;
     if (!checked.valid) return checked.reason;
-    return this.database.transaction(async (tx) =>
-      this.store(
-        tx,
-        await this.reconcilePayment.lock(tx, payment.id),
-        requirements,
-        checked.authorization,
-        text,
-        leaseMs,
-      ),
-    );
+    return this.database.transaction(async (tx) => {
+      const locked = await this.reconcilePayment.lock(tx, payment.id);
+      // The transfer pays the offer when it is final; the authorization would pay it a second time.
+      if (await exact.isArriving?.(tx, payment.id)) return undefined;
+      return this.store(tx, locked, requirements, checked.authorization, text, leaseMs);
+    });
   }
 
   /** Checks whether the authorization could be settled now and after `leaseMs`, by its terms and by the facilitator's `verify`. No money moves. */

@@ -138,7 +138,7 @@ export class ClaimPayment {
     if (current.state === 'verified' && paysBySignature(current)) return undefined;
     if (!mayGetMoney(current.state) || current.authorization_id !== null) return this.explain(current);
     const { payment: observed, missing } = await this.reconcilePayment.reconcile(current.id, context);
-    if (observed.state === 'pending' && input.authorization !== undefined) {
+    if (observed.state === 'pending' && missing !== 'payment_not_final' && input.authorization !== undefined) {
       await this.budgets.check(current, context);
       const reason = await this.authorizations.hold(current, input.authorization, input.leaseMs);
       return reason === undefined

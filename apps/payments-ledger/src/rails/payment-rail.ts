@@ -1,6 +1,7 @@
 import type { Currency } from '@market/contracts';
 import type { Micros } from '@market/kernel';
 import type { RequestContext } from '@market/messaging';
+import type { Tx } from '@market/persistence';
 import type { Address, Hash } from 'viem';
 import type { Observation } from '../payments/payment-state.js';
 import type { Authorization, ExactRequirements } from './x402/exact-payment.js';
@@ -99,6 +100,8 @@ export interface PaymentRail {
     /** What the buyer signs for an offer; null if its route takes no authorization. */
     requirements(offer: PricedOffer): ExactRequirements | null;
     readonly facilitator: Facilitator;
+    /** Whether a transfer that is not final yet is on its way to the offer, where transfers pay offers of this rail as well. */
+    isArriving?(through: Pick<Tx, 'query'>, paymentId: string): Promise<boolean>;
     /** The payer's balance of the required asset. @throws Error if it is not known. */
     balanceOf?(payer: Address, requirements: ExactRequirements): Promise<bigint>;
     /** Whether the authorization was used, by whomever, where another party than the facilitator can tell. @throws Error if that is not known. */

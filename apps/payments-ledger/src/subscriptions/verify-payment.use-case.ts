@@ -145,6 +145,7 @@ export class VerifyPayment {
     }
     await this.settle(payment.id, context);
     const settled = await this.find(payment.id);
+    if (settled.state === 'pending') return this.reconcilePayment.reconcile(payment.id, context);
     return { payment: settled, missing: 'settlement_unknown' };
   }
 

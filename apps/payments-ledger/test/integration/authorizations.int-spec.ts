@@ -131,6 +131,35 @@ describe('a payment by signed authorization', () => {
     expect((await harness.quote(order)).offer.relay_request_id).not.toBe(offered.offer.relay_request_id);
   });
 
+  it('is not held for an offer that a transfer on its way is about to pay', async () => {
+    const order = newOrder();
+    const offered = await harness.quote(order);
+    await harness.pay(order, offered, 'pending');
+    expect(await claimWith(order, offered, await signed(offered))).toMatchObject({
+      outcome: 'pending',
+      reason: 'payment_not_final',
+    });
+    await harness.db.inspect(
+      `UPDATE payments_ledger.sandbox_transfers SET final_at = now() WHERE payment_id = '${offered.offer.payment_id}'`,
+    );
+    await harness.settle(asClaimed(await harness.claim(order, offered)));
+    expect(await transfersFor(offered.offer.payment_id)).toBe(1);
+  });
+
+  it('pays an offer or a transfer does, never both, when they come at once', async () => {
+    for (let n = 0; n < 20; n++) {
+      const order = newOrder();
+      const offered = await harness.quote(order);
+      const authorization = await signed(offered);
+      const [claim] = await Promise.all([
+        claimWith(order, offered, authorization),
+        harness.pay(order, offered, 'pending'),
+      ]);
+      if (claim.outcome === 'claimed') await harness.settle(claim);
+      expect(await transfersFor(offered.offer.payment_id)).toBe(1);
+    }
+  });
+
   it('is good for another try only while it can still be settled after it', async () => {
     const { claim, authorization } = await held();
     const { validBefore } = (JSON.parse(authorization) as { payload: { authorization: { validBefore: string } } })

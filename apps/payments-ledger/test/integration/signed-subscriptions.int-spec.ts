@@ -79,6 +79,16 @@ describe('a subscription that a signature pays', () => {
     expect(await ada.verify(offer, await payloadOf(offer))).toMatchObject({ outcome: 'completed' });
   });
 
+  it('is not paid a second time while a transfer is on its way', async () => {
+    const { ada, offer } = await asked();
+    await ada.pay(offer, 'pending');
+    expect(await ada.verify(offer, await payloadOf(offer))).toMatchObject({
+      outcome: 'pending',
+      reason: 'payment_not_final',
+    });
+    expect(await transfersOf(offer)).toHaveLength(1);
+  });
+
   it('moves nothing where it cannot start: not offered, there already, beyond the budget', async () => {
     const { listing, ada, offer } = await asked();
     const proof = await payloadOf(offer);

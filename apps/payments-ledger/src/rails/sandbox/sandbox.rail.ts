@@ -102,6 +102,7 @@ export class SandboxRail implements PaymentRail {
     requirements: (offer) =>
       offer.route.currency === 'USDC' ? requirementsOf(offer, USDC[BASE_SEPOLIA] as Address) : null,
     facilitator: this.facilitator,
+    isArriving: async (through, paymentId) => (await this.readState(through, paymentId)).arriving,
     balanceOf: () => Promise.resolve(maxUint256),
     settlementOf: (authorization, requirements) => this.facilitator.settlementOf(authorization, requirements),
   };
