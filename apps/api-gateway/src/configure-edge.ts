@@ -5,9 +5,11 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { ApiGatewayConfig } from './config.js';
 import { ConsoleFiles } from './console/console-files.js';
 import { serveConsole } from './console/serve-console.js';
+import { Admission } from './http/admission.js';
 import { Authenticator } from './http/authenticator.js';
 import { limitConnections } from './http/connection-limit.js';
 import { installAuthenticationHooks } from './http/authentication-hooks.js';
+import { refuseEarly } from './http/early-refusals.js';
 import type { EdgeAdapter } from './http/edge-adapter.js';
 import { guidanceLinks } from './http/error-body.js';
 import { ErrorFilter } from './http/error-filter.js';
@@ -29,7 +31,9 @@ export async function configureEdge(
   const links = guidanceLinks(publicUrl);
   app.setGlobalPrefix('api/v1', { exclude: ['llms.txt', '.well-known/*document', 'mcp', 'mcp/:listing'] });
   logRequests(adapter.getInstance());
+  const admission = new Admission();
   const routes = installAuthenticationHooks(adapter.getInstance(), {
+    admission,
     authenticator: app.get(Authenticator),
     sessionCookie: app.get(SessionCookie),
     limiter: app.get(RateLimiter),
@@ -48,6 +52,7 @@ export async function configureEdge(
   const server = app.getHttpServer();
   limitConnections(server, connectionsPerAddress, trustedProxies);
   answerSocketErrors(server, links);
+  refuseEarly(server, admission, routes, links);
 
   app.get(OpenApi).build(app, { publicUrl, sandbox });
 }

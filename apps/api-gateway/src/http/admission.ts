@@ -16,10 +16,15 @@ export class Admission {
 
   /** @returns whether a call is let through; then its end is to be told. */
   begin(): boolean {
-    if (this.limit !== Infinity && this.now() - this.refusedAt >= FORGOTTEN_AFTER_MS) this.limit = Infinity;
-    if (this.underWay + 1 > this.limit) return false;
+    if (this.isFull()) return false;
     this.underWay += 1;
     return true;
+  }
+
+  /** Whether one more call would not be let through. */
+  isFull(): boolean {
+    if (this.limit !== Infinity && this.now() - this.refusedAt >= FORGOTTEN_AFTER_MS) this.limit = Infinity;
+    return this.underWay + 1 > this.limit;
   }
 
   /** @param wasTaken false where the gateway had too many. */

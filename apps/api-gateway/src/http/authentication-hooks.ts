@@ -1,9 +1,8 @@
 import type { Principal } from '@market/contracts';
 import { isUuid } from '@market/kernel';
-import { executeCall } from '@market/contracts/gateway';
-import { newRequestContext, refuse, Refusal, type RequestContext } from '@market/messaging';
+import { newRequestContext, Refusal, type RequestContext } from '@market/messaging';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
-import { Admission } from './admission.js';
+import type { Admission } from './admission.js';
 import { callsSellers, type RouteRules } from './route-rules.js';
 import type { Authenticator } from './authenticator.js';
 import { bearerCredential, type Credential } from './bearer-key.js';
@@ -21,6 +20,7 @@ import {
   unauthorized,
   wrongAccountType,
 } from './edge-refusals.js';
+import { overloaded } from './early-refusals.js';
 import { pathOf } from './edge-request.js';
 import { hopsOf, isLoop } from './hops.js';
 import type { RateLimiter } from './rate-limiter.js';
@@ -29,6 +29,7 @@ import type { SessionCookie } from './session-cookie.js';
 import { traceRequest } from './trace-context.js';
 
 export interface AuthenticationSettings {
+  admission: Admission;
   authenticator: Authenticator;
   sessionCookie: SessionCookie;
   limiter: RateLimiter;
@@ -46,7 +47,6 @@ export interface AuthenticationSettings {
  */
 export function installAuthenticationHooks(instance: FastifyInstance, settings: AuthenticationSettings): RouteTable {
   const routes = new RouteTable();
-  const admission = new Admission();
   const admitted = new WeakSet<FastifyRequest>();
   instance.decorateRequest('context');
   instance.decorateRequest('credential');
@@ -60,14 +60,18 @@ export function installAuthenticationHooks(instance: FastifyInstance, settings: 
       );
     if (rules.bodyLimitBytes) route.bodyLimit = rules.bodyLimitBytes;
     const absent = rules.sandboxOnly === true && !settings.sandbox;
-    if (!absent) routes.add(route);
+    if (absent) {
+      route.onRequest = (_request, reply) => reply.callNotFound();
+      return;
+    }
+    routes.add(route);
     const isRead = [route.method].flat().every((method) => method === 'GET' || method === 'HEAD');
     const authenticate = authenticationHook(rules, isRead, settings);
-    route.onRequest = absent ? (_request, reply) => reply.callNotFound() : authenticate;
+    route.onRequest = authenticate;
     if (rules.rate !== 'calls') return;
     route.onRequest = [
       (request, _reply, done) => {
-        if (!admission.begin()) return done(overloaded);
+        if (!settings.admission.begin()) return done(overloaded);
         admitted.add(request);
         done();
       },
@@ -75,7 +79,7 @@ export function installAuthenticationHooks(instance: FastifyInstance, settings: 
     ];
     route.onSend = (request, reply, payload, done) => {
       settings.limiter.finished(request, reply);
-      if (admitted.delete(request)) admission.end(request.outcome !== overloaded.reason);
+      if (admitted.delete(request)) settings.admission.end(request.outcome !== overloaded.reason);
       done(null, payload);
     };
   });
@@ -111,9 +115,6 @@ function answersOptions(request: FastifyRequest, reply: FastifyReply, routes: Ro
     .send();
   return true;
 }
-
-/** Always the same, so that it is made once, with its stack. */
-const overloaded = refuse(executeCall, 'overloaded', { retry_after_seconds: 1 });
 
 function authenticationHook(
   rules: RouteRules,

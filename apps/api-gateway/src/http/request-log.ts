@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { traceIdOf } from '@market/messaging';
 import { Histogram } from 'prom-client';
 import { endTrace } from './trace-context.js';
@@ -24,20 +24,26 @@ export function logRequests(instance: FastifyInstance): void {
     const { method } = request;
     const route = request.routeOptions.url ?? 'unmatched';
     const status = reply.statusCode;
-    requestSeconds.observe(
-      { http_request_method: method, http_route: route, http_response_status_code: status },
-      reply.elapsedTime / 1_000,
-    );
-    logger.log({ msg: 'request', method, route, status, ...contextOf(request, reply) });
+    recordRequest({ method, route, status, ms: reply.elapsedTime }, contextOf(request));
     endTrace(request, `${method} ${route}`, status);
     done();
   });
 }
 
-function contextOf(request: FastifyRequest, reply: FastifyReply): Record<string, unknown> {
+export function recordRequest(
+  { method, route, status, ms }: { method: string; route: string; status: number; ms: number },
+  context: Record<string, unknown>,
+): void {
+  requestSeconds.observe(
+    { http_request_method: method, http_route: route, http_response_status_code: status },
+    ms / 1_000,
+  );
+  logger.log({ msg: 'request', method, route, status, ms: Math.round(ms * 10) / 10, ...context });
+}
+
+function contextOf(request: FastifyRequest): Record<string, unknown> {
   const { requestId = request.id, traceparent, principal } = request.context ?? {};
   return {
-    ms: Math.round(reply.elapsedTime * 10) / 10,
     request_id: requestId,
     trace_id: traceIdOf(traceparent),
     account_id: principal?.accountId,

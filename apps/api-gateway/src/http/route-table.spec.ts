@@ -1,3 +1,4 @@
+import type { RouteRules } from './route-rules.js';
 import { RouteTable } from './route-table.js';
 
 describe('RouteTable', () => {
@@ -7,6 +8,15 @@ describe('RouteTable', () => {
   table.add({ method: 'POST', url: '/api/v1/listings/:listingId/endpoint/test' });
   table.add({ method: 'GET', url: '/llms.txt' });
   table.add({ method: 'GET', url: '/docs/*' });
+
+  it('knows the calls by method and path', () => {
+    const rules = { rate: 'calls' } as RouteRules;
+    table.add({ method: 'POST', url: '/api/v1/gateway/:listingId', config: { rules } });
+    expect(table.callAt('POST', '/api/v1/gateway/weather?x=1')).toBe('/api/v1/gateway/:listingId');
+    for (const path of ['/api/v1/gateway/', '/api/v1/gateway/a/b', '/api/v1/listings/a', '/api/v1/gatewa'])
+      expect(table.callAt('POST', path)).toBeUndefined();
+    expect(table.callAt('GET', '/api/v1/gateway/weather')).toBeUndefined();
+  });
 
   it.each([
     ['/api/v1/listings', ['GET', 'HEAD']],

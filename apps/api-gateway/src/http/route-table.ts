@@ -6,19 +6,38 @@ const API = '/api/v1';
 const MAX_DISTANCE = 4;
 const MAX_LENGTH = 120;
 
+interface CallRoute {
+  method: string;
+  url: string;
+  /** What stands before its parameter. */
+  prefix: string;
+}
+
 interface Route {
   url: string;
   pattern: RegExp;
   methods: string[];
 }
 
-/** Which paths exist with which methods; asked only when a request matched no route. */
+/** Which paths exist with which methods; asked only when a request matched no route, or is refused before it is matched. */
 export class RouteTable {
   private readonly routes: Route[] = [];
+  private readonly calls: CallRoute[] = [];
 
-  add({ method, url }: Pick<RouteOptions, 'method' | 'url'>): void {
+  add({ method, url, config }: Pick<RouteOptions, 'method' | 'url' | 'config'>): void {
+    if (config?.rules?.rate === 'calls')
+      for (const each of [method].flat())
+        this.calls.push({ method: each, url, prefix: url.slice(0, url.indexOf(':')) });
     const path = url.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/]+').replaceAll('*', '.*');
     this.routes.push({ url, pattern: new RegExp(`^${path}$`), methods: [method].flat() });
+  }
+
+  /** The template of the call that a request is for, whose parameter is the end of its path. */
+  callAt(method: string, url: string): string | undefined {
+    return this.calls.find(
+      ({ method: called, prefix }) =>
+        called === method && url.startsWith(prefix) && url.length > prefix.length && !url.includes('/', prefix.length),
+    )?.url;
   }
 
   /** None for an unknown path. */

@@ -1,7 +1,9 @@
 import { executeCall } from '@market/contracts/gateway';
+import { refuse } from '@market/messaging';
 import { randomBytes } from 'node:crypto';
 import { offerExample } from '../../src/gateway/gateway.examples.js';
 import { LISTING_ID, RELAY_REQUEST_ID } from '../../src/openapi/example-values.js';
+import { eventually } from '@market/testing';
 import { EdgeHarness } from '../support/edge-harness.js';
 import { expectRefused, send, sendRaw } from '../support/http.js';
 
@@ -95,6 +97,44 @@ describe('POST /gateway/{listingId}', () => {
         },
       },
     ]);
+  });
+
+  it('refuses by itself, in the same words, while the gateway has too many, and keeps the connection', async () => {
+    let end: () => void = () => undefined;
+    const ended = new Promise<void>((resolve) => (end = resolve));
+    harness.bus.answers(executeCall, async () => {
+      await ended;
+      return { outcome: 'answered' as const, dataJson, idempotencyReplayed: false };
+    });
+    const asked = countAsked();
+    const waiting = send(harness, 'POST', '/gateway/weather', { key, body: {} });
+    await eventually(() => expect(countAsked()).toBe(asked + 1));
+    harness.bus.answers(executeCall, () => {
+      throw refuse(executeCall, 'overloaded', { retry_after_seconds: 1 });
+    });
+    const byGateway = await send(harness, 'POST', '/gateway/weather', { key, body: {} });
+    expect(countAsked()).toBe(asked + 2);
+    const headers = { 'X-Request-Id': 'mine', Connection: 'keep-alive' };
+    for (const path of ['/gateway/weather', `/gateway/${LISTING_ID}?x=1`]) {
+      const early = await send(harness, 'POST', path, { key, body: { text: 'x'.repeat(100_000) }, headers });
+      expect([early.status, early.json]).toEqual([503, byGateway.json]);
+      for (const name of ['content-type', 'cache-control', 'x-content-type-options', 'retry-after', 'content-length'])
+        expect([name, early.headers[name]]).toEqual([name, byGateway.headers[name]]);
+      expect(early.headers['x-request-id']).toBe('mine');
+    }
+    const inBrowser = { Origin: 'https://app.example' };
+    const late = await send(harness, 'POST', '/gateway/weather', { key, body: {}, headers: inBrowser });
+    expect([late.status, late.json]).toEqual([503, byGateway.json]);
+    expect(late.headers['access-control-allow-origin']).toBe('*');
+    expect((await send(harness, 'POST', '/gateway/weather/more', { key, body: {} })).status).toBe(404);
+    expect((await send(harness, 'GET', '/gateway/weather', { key })).status).toBe(405);
+    expect(countAsked()).toBe(asked + 2);
+    end();
+    expect((await waiting).status).toBe(200);
+    harness.bus.answers(executeCall, () => ({ outcome: 'answered' as const, dataJson, idempotencyReplayed: false }));
+    await eventually(async () =>
+      expect((await send(harness, 'POST', '/gateway/weather', { key, body: {} })).status).toBe(200),
+    );
   });
 
   it('hands on its headers and its Idempotency-Key', async () => {
