@@ -42,6 +42,7 @@ const KINDS = [
   'subscription',
   'fees',
   'refund',
+  'payout',
 ] as const;
 const step = fc.record({
   kind: fc.oneof(
@@ -68,7 +69,10 @@ interface Debt {
   micros: bigint;
 }
 
-/** Every rail, every outcome and crashes in an order that nobody planned; at the end all that knows of money must say the same. */
+/**
+ * Every rail, every outcome and crashes in an order that nobody planned; at the end all that knows of money must say the same. With the
+ * first crash the operator becomes the merchant of record: from then on signatures pay it, and it pays the sellers.
+ */
 inEachMode('money', ({ mode }) => {
   const victims: ProcessName[] = mode === 'standalone' ? ['standalone'] : ['payments-ledger', 'gateway'];
   const expected = new ExpectedMoney();
@@ -77,6 +81,7 @@ inEachMode('money', ({ mode }) => {
   let chain: EvmHarness;
   let relay: RelayServer;
   let env: Record<string, string>;
+  let operator: Address;
   let marketplace: RunningMarketplace;
   let buyers: Agent[];
   let sellers: Agent[];
@@ -105,8 +110,9 @@ inEachMode('money', ({ mode }) => {
       GATEWAY_FAILING_AFTER: '1000',
     };
     marketplace = await startMarketplace({ mode, env });
-    // The node signs for accounts of its mnemonic, by which sellers make plain transfers.
+    // The node signs for accounts of its mnemonic, by which sellers and the operator make plain transfers.
     const accounts = [4, 5, 6].map((addressIndex) => mnemonicToAccount(chain.node.mnemonic, { addressIndex }));
+    operator = mnemonicToAccount(chain.node.mnemonic, { addressIndex: 7 }).address;
     sellers = await Promise.all(
       accounts.map((account) =>
         registerAgent(marketplace, {
@@ -154,12 +160,14 @@ inEachMode('money', ({ mode }) => {
   /** One after the other: the node gives transactions their numbers. */
   const inTurn = turns();
   const crash = turns();
+  const payOut = turns();
 
-  const transfer = (from: Agent | null, to: Address, micros: bigint): Promise<Hash> =>
+  /** New money where nobody sends it. */
+  const transfer = (from: Address | null, to: Address, micros: bigint): Promise<Hash> =>
     inTurn(async () => {
       const hash = await chain.node.request<Hash>('eth_sendTransaction', [
         {
-          from: from ? walletOf(from) : chain.payer,
+          from: from ?? chain.payer,
           to: USDC,
           data: encodeFunctionData({ abi: testAbi, functionName: from ? 'transfer' : 'mint', args: [to, micros] }),
         },
@@ -169,19 +177,26 @@ inEachMode('money', ({ mode }) => {
         expect(await chain.node.request('eth_getTransactionReceipt', [hash])).toMatchObject({ status: '0x1' }),
       );
       await chain.node.mine(3);
-      expected.move(from && walletOf(from), to, micros);
+      expected.move(from, to, micros);
       return hash;
     });
 
-  const sold = (buyer: Agent, seller: Agent, gross: bigint, by: 'sandbox' | 'signature' | 'relay'): void => {
-    const fee = ExpectedMoney.feeOf(gross);
+  const sold = (buyer: Agent, seller: Agent, gross: bigint, by: 'sandbox' | 'relay'): void => {
+    const net = gross - ExpectedMoney.feeOf(gross);
     expected.post(accountsOf.payments(buyer.id), -gross);
-    if (by === 'signature') {
-      expected.post(accountsOf.received(seller.id, `${NETWORK}:${walletOf(seller)}`), gross);
-      expected.post(accountsOf.fees(seller.id), -fee);
-      expected.move(walletOf(buyer), walletOf(seller), gross);
-    } else if (by === 'relay') expected.post(accountsOf.received(seller.id, 'relay'), gross - fee);
-    else expected.post(accountsOf.earnings(seller.id, `sandbox:${PLAY_NETWORK}`), gross - fee);
+    if (by === 'relay') expected.post(accountsOf.received(seller.id, 'relay'), net);
+    else expected.post(accountsOf.earnings(seller.id, `sandbox:${PLAY_NETWORK}`), net);
+  };
+  /** Who was paid stands in the offer that was signed. */
+  const soldBySignature = (buyer: Agent, seller: Agent, gross: bigint, { x402 }: Offer): void => {
+    const fee = ExpectedMoney.feeOf(gross);
+    const payTo = x402!.accepts.find(({ network }) => network === NETWORK)!.payTo as Address;
+    expected.post(accountsOf.payments(buyer.id), -gross);
+    expected.move(walletOf(buyer), payTo, gross);
+    if (payTo === operator) return expected.post(accountsOf.earnings(seller.id, `x402:${NETWORK}`), gross - fee);
+    expect(payTo).toBe(walletOf(seller));
+    expected.post(accountsOf.received(seller.id, `${NETWORK}:${payTo}`), gross);
+    expected.post(accountsOf.fees(seller.id), -fee);
   };
 
   /** Ends the time in which the call may be repeated. */
@@ -218,14 +233,18 @@ inEachMode('money', ({ mode }) => {
         else await giveUp(paid().payment_id!);
         return;
       }
-      case 'signature':
-        await call(buyer.market, { pay: signs(buyer), originChainId: CHAIN_ID });
-        if (isDelivered) sold(buyer, seller, gross, 'signature');
+      case 'signature': {
+        const [pay, paid] = noting(signs(buyer));
+        await call(buyer.market, { pay, originChainId: CHAIN_ID });
+        if (isDelivered) soldBySignature(buyer, seller, gross, paid());
         return;
-      case 'without a key':
-        await call(new Marketplace({ baseUrl: marketplace.baseUrl }), { pay: signs(buyer) });
-        if (isDelivered) sold(buyer, seller, gross, 'signature');
+      }
+      case 'without a key': {
+        const [pay, paid] = noting(signs(buyer));
+        await call(new Marketplace({ baseUrl: marketplace.baseUrl }), { pay });
+        if (isDelivered) soldBySignature(buyer, seller, gross, paid());
         return;
+      }
       case 'relay': {
         const [pay, paid] = noting({
           rail: 'relay',
@@ -257,7 +276,8 @@ inEachMode('money', ({ mode }) => {
       case 'subscription': {
         const [feed, pair] = [feeds[draw.seller]!, `${draw.buyer} ${draw.seller}`];
         const before = subscriptions.get(pair);
-        const subscribe = () => buyer.market.subscribe(feed, { pay: signs(buyer) });
+        const [pay, paid] = noting(signs(buyer));
+        const subscribe = () => buyer.market.subscribe(feed, { pay });
         if (before) {
           await before;
           await expect(subscribe()).rejects.toMatchObject({ status: 409 });
@@ -265,7 +285,7 @@ inEachMode('money', ({ mode }) => {
           const subscribed = subscribe();
           subscriptions.set(pair, subscribed);
           await subscribed;
-          sold(buyer, seller, FEED_PRICE, 'signature');
+          soldBySignature(buyer, seller, FEED_PRICE, paid());
         }
         return;
       }
@@ -302,7 +322,10 @@ inEachMode('money', ({ mode }) => {
       case 'refund': {
         const debt = debts.shift();
         if (debt) await payBack(debt);
+        return;
       }
+      case 'payout':
+        await payOut(payWhatIsDue);
     }
   };
 
@@ -325,7 +348,7 @@ inEachMode('money', ({ mode }) => {
       },
       { withinMs: 60_000, everyMs: 200 },
     );
-    const transaction = await transfer(seller, walletOf(buyer), micros);
+    const transaction = await transfer(walletOf(seller), walletOf(buyer), micros);
     await insist(
       'the refund',
       () => seller.market.send('POST', `/refunds/${refund.id}/confirm`, { body: { transaction } }),
@@ -338,7 +361,25 @@ inEachMode('money', ({ mode }) => {
   /** A command of operators as `npm run admin` runs it, in this process. */
   const admin = (...words: string[]): Promise<string> => {
     const { command, input } = readCommandLine(words, adminCommands, 'ada')!;
-    return command.run(input, { DATABASE_URL: marketplace.databaseUrl, ...env });
+    return command.run(input, { DATABASE_URL: marketplace.databaseUrl, ...env, ...merchantOfRecord() });
+  };
+  const merchantOfRecord = (): Record<string, string> => ({
+    PAYMENTS_LEDGER_X402_PAY_TO: 'operator',
+    PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: operator,
+  });
+  /** Once more where a crash took the database away. */
+  const untilDone = (...words: string[]): Promise<string> =>
+    eventually(() => admin(...words), { withinMs: 60_000, everyMs: 500 });
+
+  const payWhatIsDue = async (): Promise<void> => {
+    const [, ...rows] = (await untilDone('payouts', 'export', '--again', 'all')).split('\n');
+    for (const [network, , receiver, amount, sellerId] of rows.map((row) => row.split(','))) {
+      const micros = parseUnits(amount!, 6);
+      const transaction = await transfer(operator, receiver as Address, micros);
+      expect(await untilDone('payouts', 'confirm', network!, transaction)).toContain(receiver);
+      expected.post(accountsOf.earnings(sellerId!, `x402:${NETWORK}`), -micros);
+      expected.post(accountsOf.received(sellerId!, `${NETWORK}:${receiver}`), micros);
+    }
   };
 
   /** The balances of an agent's accounts that are not zero, from its statement, whose entries must add up to them. */
@@ -369,7 +410,7 @@ inEachMode('money', ({ mode }) => {
             await crash(async () => {
               const victim = victims[kills++ % victims.length]!;
               await marketplace.kill(victim);
-              await marketplace.restart(victim);
+              await marketplace.restart(victim, merchantOfRecord());
             });
           await run(n, steps[n]!).catch((cause: unknown) => {
             next = STEPS;
@@ -410,7 +451,7 @@ inEachMode('money', ({ mode }) => {
           withinMs: 30_000,
           everyMs: 500,
         });
-      for (const wallet of [...[...buyers, ...sellers].map(walletOf), FEE_ADDRESS])
+      for (const wallet of [...[...buyers, ...sellers].map(walletOf), FEE_ADDRESS, operator])
         expect([wallet, await chain.balanceOf(USDC, wallet)]).toEqual([wallet, expected.inWallet(wallet)]);
       await expectBooksInOrder(marketplace, shops.flat(), { withinMs: 30_000 });
       expect(await admin('books', 'verify')).toBe('the books add up');
