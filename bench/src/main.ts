@@ -31,6 +31,7 @@ const { values: options } = parseArgs({
     minutes: { type: 'string', default: '15' },
     replicas: { type: 'string', default: '1,2,3' },
     times: { type: 'string', default: '3,10' },
+    apart: { type: 'boolean', default: false },
     sizes: { type: 'string', default: '100000,1000000' },
   },
 });
@@ -192,6 +193,7 @@ const parts: Record<string, () => Promise<void>> = {
       seconds,
       paid: Number(options.paid ?? 24_000),
       times: numbers(options.times),
+      apart: options.apart,
     }),
 };
 const part = parts[options.part];

@@ -1,4 +1,5 @@
 import { startMarketplace } from '@market/testing';
+import { execFileSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { atRate } from '../at-rate.js';
@@ -18,6 +19,8 @@ export interface OverloadOptions {
   paid: number;
   /** Multiples of the load that can be carried. */
   times: number[];
+  /** The load gets the last core for itself, and the marketplace with its database and the seller get the others. */
+  apart: boolean;
 }
 
 interface Row {
@@ -40,9 +43,13 @@ const REST_MS = 2_000;
  * At the end every call is sent until it is delivered, and the books must say of them what the clients do.
  */
 export async function measureOverload(options: OverloadOptions): Promise<void> {
-  const { mode, connections, seconds, paid, times } = options;
+  const { mode, connections, seconds, paid, times, apart } = options;
+  const lastCore = availableParallelism() - 1;
+  // What is started from here on stays on these cores.
+  if (apart) moveTo(lastCore === 1 ? '0' : `0-${lastCore - 1}`);
   const seller = await startChild('./limits/seller.js');
   const market = await startMarketplace({ mode, env: LIMITS_AS_SHIPPED });
+  if (apart) moveTo(String(lastCore));
   try {
     const shop = await openShop(market.baseUrl, seller.url);
     const calls = new PaidCalls(new URL(market.baseUrl).origin, CLIENTS, await preparePaid(shop, 'paid', paid));
@@ -96,11 +103,13 @@ export async function measureOverload(options: OverloadOptions): Promise<void> {
   }
 }
 
-function print(rows: Row[], { mode, seconds }: OverloadOptions): void {
+/** Moves every thread of this process to these cores. */
+const moveTo = (cores: string): Buffer => execFileSync('taskset', ['-apc', cores, String(process.pid)]);
+
+function print(rows: Row[], { mode, seconds, apart }: OverloadOptions): void {
   const carried = goodputOf(rows[0]!);
-  console.log(
-    `\n${mode}, ${seconds} s each, seller and load on the same ${availableParallelism()} cores; calls a second, milliseconds\n`,
-  );
+  const where = apart ? 'load on a core of its own' : 'seller and load on the same cores';
+  console.log(`\n${mode}, ${seconds} s each, ${where}; calls a second, milliseconds\n`);
   console.log(
     'load                offered    sent  delivered  of carried    p50    p99   refused  in 50 ms    p99  bare   health p100  failed   others',
   );

@@ -68,7 +68,7 @@ function print(
     `paid calls, small answers: ${callsMs.length}, p50 ${quantile(callsMs, 0.5).toFixed(1)} ms, p99 ${quantile(callsMs, 0.99).toFixed(1)} ms; the seller answers at once\n`,
   );
   console.log(
-    `process                MiB after ${settledAfter.toFixed(0).padStart(2)} min   at the end   growth   loop delay p99 ms: median   worst   events queued, most: then   at the end   waiting for a connection`,
+    `process                MiB after ${settledAfter.toFixed(0).padStart(2)} min   at the end   growth   least heap: then   at the end   loop delay p99 ms: median   worst   events queued, most: then   at the end   waiting for a connection`,
   );
   for (const [name, all] of samples) {
     // A minute of fifteen, because collections of garbage come and go.
@@ -81,12 +81,16 @@ function print(
         of.map(({ residentMiB }) => residentMiB),
         0.5,
       );
+    // Right after a collection of garbage the heap holds little else than what is in use.
+    const leastHeap = (of: Sample[]): string => Math.min(...of.map(({ heapMiB }) => heapMiB)).toFixed(0);
     const most = (of: Sample[], field: 'queued' | 'waiting'): number => Math.max(...of.map((sample) => sample[field]));
     const delays = settled.map(({ loopDelayP99Ms }) => loopDelayP99Ms);
     const cells = [
       [resident(first).toFixed(0), 16],
       [resident(last).toFixed(0), 13],
       [`${((resident(last) / resident(first) - 1) * 100).toFixed(0)} %`, 9],
+      [leastHeap(first), 19],
+      [leastHeap(last), 13],
       [quantile(delays, 0.5).toFixed(1), 29],
       [Math.max(...delays).toFixed(1), 8],
       [String(most(first, 'queued')), 28],

@@ -6,6 +6,7 @@ const EVERY_MS = 10_000;
 export interface Sample {
   atMs: number;
   residentMiB: number;
+  heapMiB: number;
   /** Of the time since the sample before. */
   loopDelayP99Ms: number;
   /** Unpublished, parked and dead events. */
@@ -54,6 +55,7 @@ export class ProcessWatch {
           {
             atMs: performance.now() - this.startedAt,
             residentMiB: sum('process_resident_memory_bytes') / 2 ** 20,
+            heapMiB: sum('nodejs_heap_size_used_bytes') / 2 ** 20,
             loopDelayP99Ms: sum('nodejs_eventloop_lag_p99_seconds') * 1_000,
             queued: sum('market_event_queue_length\\{[^}]*\\}'),
             waiting: sum('db_client_connection_count\\{[^}]*state="waiting"[^}]*\\}'),
