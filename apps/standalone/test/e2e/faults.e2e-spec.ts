@@ -213,8 +213,8 @@ inEachMode('under pressure', ({ mode }) => {
         await client.query("SELECT FROM payments_ledger.payments WHERE state = 'in_flight' FOR UPDATE");
         gate.open();
         // Both ledgers have begun to settle when one is paused, and it is granted its locks then.
-        const waiting = 'SELECT count(DISTINCT pid)::int FROM pg_locks WHERE NOT granted';
-        await eventually(async () => expect((await client.query(waiting)).rows).toEqual([{ count: 2 }]), {
+        const waiting = `SELECT DISTINCT pid FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted AND application_name = 'market payments_ledger'`;
+        await eventually(async () => expect((await client.query(waiting)).rowCount).toBeGreaterThanOrEqual(2), {
           withinMs: 20_000,
         });
         const goOn = pause('payments-ledger');
@@ -243,7 +243,7 @@ inEachMode('under pressure', ({ mode }) => {
   );
 
   (mode === 'distributed' ? it : it.skip)(
-    'one ledger of two that is paused makes no call wait for long, and charges for none again',
+    'beside one ledger of two that is paused half of the calls are answered at once, all in the end, and none is charged again',
     async () => {
       const calls = await Promise.all(agents.map((agent, n) => withKey(agent, { pausedFor: n })));
       const waits: number[] = [];

@@ -18,11 +18,18 @@ export interface AppProcessOptions {
 export class AppProcess {
   private current: OwnProcess | undefined;
   private readonly past: string[] = [];
+  private readonly env: Record<string, string>;
 
-  constructor(private readonly options: AppProcessOptions) {}
+  constructor(private readonly options: AppProcessOptions) {
+    this.env = { ...options.env };
+  }
 
-  /** Starts it and waits until it says it is ready. @throws Error with what it wrote when it ends first. */
-  async start(): Promise<void> {
+  /**
+   * Starts it and waits until it says it is ready. @param env beside and instead of its environment, from now on.
+   * @throws Error with what it wrote when it ends first.
+   */
+  async start(env: Record<string, string> = {}): Promise<void> {
+    Object.assign(this.env, env);
     const entry = `${REPOSITORY}apps/${this.options.app}/dist/main.js`;
     await access(entry).catch(() => {
       throw new Error(`${entry} is missing; build it with: npm run build`);
@@ -30,7 +37,7 @@ export class AppProcess {
     // Nothing of the caller's environment but what finding programs takes: what is set there must not decide a test.
     const { PATH, HOME, TMPDIR } = process.env;
     this.current = startOwnProcess(process.execPath, [entry], {
-      env: { PATH, HOME, TMPDIR, ...this.options.env, INTERNAL_PORT: String(this.options.internalPort) },
+      env: { PATH, HOME, TMPDIR, ...this.env, INTERNAL_PORT: String(this.options.internalPort) },
     });
     await this.untilReady(this.current);
   }

@@ -80,11 +80,11 @@ export async function startDistributed(
         await server.kill(signal);
         return null;
       },
-      async restart(name) {
+      async restart(name, changes) {
         const server = servers.get(name);
         if (server) return server.restart();
         await processOf(name).stop();
-        await processOf(name).start();
+        await processOf(name).start(changes);
       },
       redisUrl: redis.url,
       logs: (name) => (name === 'nats' ? nats.logs() : processOf(name).logs()),

@@ -17,8 +17,11 @@ export interface RunningMarketplace {
   readonly processes: readonly ProcessName[];
   /** Ends a process as a crash does, unless another signal is named, and waits until it is gone. @returns its exit code, null where a signal ended it. */
   kill(name: ProcessName, signal?: NodeJS.Signals): Promise<number | null>;
-  /** Starts a process that was killed, or stops one in order first; waits until it is ready. */
-  restart(name: ProcessName): Promise<void>;
+  /**
+   * Starts a process that was killed, or stops one in order first; waits until it is ready.
+   * @param env of one of the marketplace's own: beside and instead of what it was started with, from now on.
+   */
+  restart(name: ProcessName, env?: Record<string, string>): Promise<void>;
   /** Where a distributed one counts rates. */
   readonly redisUrl?: string;
   /** What a process wrote so far, over all its lives; of the servers, NATS tells what it carried, where it is traced. */

@@ -14,8 +14,8 @@ export async function startStandalone(env: Record<string, string>): Promise<Runn
     env: { ...env, DATA_DIR: dataDir, PORT: String(port) },
   });
   let databaseUrl = '';
-  const start = async (): Promise<void> => {
-    await standalone.start();
+  const start = async (changes?: Record<string, string>): Promise<void> => {
+    await standalone.start(changes);
     databaseUrl = env.DATABASE_URL ?? (await embeddedUrl(dataDir));
   };
   const stop = async (): Promise<void> => {
@@ -38,12 +38,12 @@ export async function startStandalone(env: Record<string, string>): Promise<Runn
       process.kill(Number((await postmasterFile(dataDir))[0]), signal);
       return null;
     },
-    async restart(name) {
+    async restart(name, changes) {
       // Its owner starts it again.
       if (name === 'postgres')
         return eventually(() => withClient(databaseUrl, async () => undefined), { withinMs: 20_000 });
       await standalone.stop();
-      await start();
+      await start(changes);
     },
     logs: () => standalone.logs(),
     pid: () => standalone.pid,
