@@ -14,12 +14,12 @@ export const successRate = ({ successes, failures }: Tally): number | null =>
 
 /**
  * The success rate that the evidence is enough for: the lower bound of Wilson's score interval. One success of one says less than
- * 98 of 100; nothing tried is 0.
+ * 98 of 100; without a success it is 0.
  */
 export function surety({ successes, failures }: Tally): number {
+  if (successes === 0) return 0;
   const tried = successes + failures;
-  if (tried === 0) return 0;
   const rate = successes / tried;
   const spread = Z * Math.sqrt((rate * (1 - rate) + (Z * Z) / (4 * tried)) / tried);
-  return Math.max(0, (rate + (Z * Z) / (2 * tried) - spread) / (1 + (Z * Z) / tried));
+  return (rate + (Z * Z) / (2 * tried) - spread) / (1 + (Z * Z) / tried);
 }
