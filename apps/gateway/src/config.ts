@@ -32,7 +32,7 @@ const variables = defineConfig('gateway', {
   ),
   callsInHand: variable(
     'GATEWAY_CALLS_IN_HAND',
-    integer(1, 100_000, 512),
+    integer(1, 100_000, 128),
     'calls that a process works on at once, beside those that wait for their seller; one more is refused with 503',
   ),
   resumeIntervalMs: variable(
