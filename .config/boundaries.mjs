@@ -2,7 +2,7 @@ import { cruise } from 'dependency-cruiser';
 import extractTSConfig from 'dependency-cruiser/config-utl/extract-ts-config';
 import { createRequire } from 'node:module';
 
-/** Checks who imports whom, then checks the check: each rule must bite on the fixture made to break it. */
+/** Checks the imports between packages, then the rules themselves: each must report the fixture that violates it. */
 const rules = createRequire(import.meta.url)('./dependency-cruiser.cjs');
 const BITES = [
   'no-app-imports-another-app',

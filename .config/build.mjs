@@ -1,4 +1,4 @@
-/** Compiles src/ of the package in the working directory to dist/, a module for a module, with .swcrc. */
+/** Compiles each module in src/ of the package in the working directory to dist/, with .swcrc. */
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -6,10 +6,10 @@ import { transformFile } from '@swc/core';
 
 const configFile = fileURLToPath(new URL('../.swcrc', import.meta.url));
 
-/** Whether a file of src/ has a place in dist/. */
+/** Whether a file of src/ is compiled to dist/. */
 export const isModule = (name) => name.endsWith('.ts') && !name.endsWith('spec.ts');
 
-/** Compiles the module `name` of src/ in the directory of a package. @returns where it is now, from dist/. */
+/** Compiles the module `name` of src/ in the directory of a package. @returns its path below dist/. */
 export async function compile(name, directory = '.') {
   const source = join(directory, 'src', name);
   const output = name.replace(/\.ts$/, '.js');

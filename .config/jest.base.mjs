@@ -1,4 +1,4 @@
-/** What every jest run shares: Node imports the files, TypeScript through swc, workspace packages from their sources. */
+/** Shared by all runs of jest: Node imports the files, compiled by swc, and workspace packages from their sources. */
 export default {
   rootDir: new URL('..', import.meta.url).pathname,
   testRunner: '<rootDir>/.config/run-test-file.mjs',

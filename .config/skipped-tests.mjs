@@ -2,7 +2,7 @@ import { appendFileSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Where a run keeps the names of what it skipped, for the last lines of `npm test`. */
+/** The file with the names of skipped suites, which `npm test` prints at its end. */
 export const SKIPPED_TESTS = fileURLToPath(new URL('../node_modules/.cache/skipped-tests.txt', import.meta.url));
 
 /** A jest reporter of the suites that `describeNeeding` (libs/test-servers) skipped; their names say what is missing. */

@@ -6,10 +6,10 @@ import { transformFile } from '@swc/core';
 
 const configFile = fileURLToPath(new URL('../.swcrc', import.meta.url));
 
-// Node runs the hooks of this same file in a thread of their own.
+// Node runs the hooks of this file in a separate thread.
 if (isMainThread) register(import.meta.url);
 
-/** TypeScript names a module by the JavaScript file that it becomes. */
+/** TypeScript sources import a module by the name of its compiled JavaScript file. */
 export const resolve = (specifier, context, next) =>
   next(
     /^\.{1,2}\/.*\.js$/.test(specifier) && context.parentURL?.endsWith('.ts')

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 const EVERY_MS = 4;
 
-/** An open loop: begins something at a rate, whether or not what it began before has ended, and waits until all of it has. */
+/** An open loop: begins work at a rate, whether or not earlier work has ended, and waits until all of it has ended. */
 export async function atRate(perSecond: number, seconds: number, begin: () => Promise<void>): Promise<void> {
   const underWay = new Set<Promise<void>>();
   const startedAt = performance.now();

@@ -1,8 +1,8 @@
 const EVERY_MS = 5_000;
 
 /**
- * Says how far a preparation is, on stderr, so that stdout holds the results alone: at its begin, every few seconds, and at its end.
- * @returns what is to be called with how many are done.
+ * Prints the progress of a preparation when it begins, every few seconds, and when it ends. It prints to stderr, because stdout is for results only.
+ * @returns a function that takes the number of items that are done.
  */
 export function progress(what: string, total: number): (done: number) => void {
   const startedAt = performance.now();

@@ -10,7 +10,7 @@ import { serve } from './serve.js';
 const app = Fastify();
 const takesMs = Number(process.env.SELLER_MS ?? 0);
 const answer = { ok: true, result: 'x'.repeat(200) };
-/** Of letters that do not compress well, as answers of that size do not. */
+/** Random letters, which compress as badly as real answers of that size. */
 const noise = randomBytes(1_000_000).toString('base64');
 app.post<{ Body: { answer_bytes?: number } | null }>('/*', async ({ body }) => {
   if (takesMs > 0) await delay(takesMs);

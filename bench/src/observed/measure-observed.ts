@@ -10,7 +10,7 @@ import { ProcessorTime } from '../cost/processor-time.js';
 /** Those of `switch.ts`, in its order. */
 const STATES = ['nothing', 'metrics', 'metrics and logs', 'traces of failures', 'all traces'];
 
-/** What it costs to be seen: the processor time of a paid retry in one process that counts, logs and traces, or does not, in turns. */
+/** Measures the cost of metrics, logs and traces: the processor time of a paid retry in one process in which each is on or off in turns. */
 export async function measureObserved(connections: number, requests: number, rounds: number): Promise<void> {
   const collector = createServer((request, response) => request.resume().on('end', () => response.end()));
   await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve));
@@ -48,7 +48,7 @@ export async function measureObserved(connections: number, requests: number, rou
     for (let n = 0; n < 3; n += 1) await measure(`warm-up ${n}`);
     for (let round = 0; round < rounds; round += 1) {
       process.stderr.write(`round ${round + 1} of ${rounds} …\n`);
-      // There and back, so that what grows with time weighs alike on all.
+      // Forwards and then backwards, so that costs that grow with time affect all of them equally.
       for (const wanted of round % 2 === 0 ? STATES.keys() : [...STATES.keys()].toReversed()) {
         await become(wanted);
         costs[wanted]!.push(await measure(`${wanted} ${round}`));

@@ -1,4 +1,4 @@
-/** A refusal must not keep a client waiting, since it will come again. */
+/** A refusal must be quick, because its client repeats the call. */
 const PROMPT_MS = 50;
 
 const quantile = (values: number[], q: number): number =>
@@ -17,7 +17,7 @@ export interface Summary {
   others: string;
 }
 
-/** What became of calls, by what their clients saw. */
+/** The outcomes of calls as their clients saw them. */
 export class Answers {
   private readonly delivered: number[] = [];
   private readonly refused: number[] = [];

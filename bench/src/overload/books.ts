@@ -1,6 +1,6 @@
 import pg from 'pg';
 
-/** What the ledger says of calls, once nobody is calling any more. */
+/** The state of all calls in the ledger, read after the last of them has ended. */
 const BOOKS = `SELECT count(*) FILTER (WHERE p.state = 'completed')::int AS charged,
     count(*) FILTER (WHERE p.charges > 1 OR (p.charges = 1) <> (p.state = 'completed'))::int AS wrongly,
     count(*) FILTER (WHERE p.state = 'completed' AND g.result_json IS NULL)::int AS unanswered,
@@ -10,7 +10,7 @@ const BOOKS = `SELECT count(*) FILTER (WHERE p.state = 'completed')::int AS char
         FROM payments_ledger.payments p WHERE p.purpose = 'call') p
   LEFT JOIN gateway.gateway_requests g ON g.id = p.gateway_request_id`;
 
-/** @param delivered the calls that clients have an answer of. */
+/** @param delivered the calls that were answered to a client. */
 export async function tellBooks(databaseUrl: string, delivered: number): Promise<void> {
   const database = new pg.Client({ connectionString: databaseUrl });
   await database.connect();

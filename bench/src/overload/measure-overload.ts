@@ -12,7 +12,7 @@ import { PaidCalls } from './paid-calls.js';
 
 export interface OverloadOptions {
   mode: 'standalone' | 'distributed';
-  /** With which the load that can be carried is measured. */
+  /** The number of connections with which the load that can be carried is measured. */
   connections: number;
   seconds: number;
   /** Calls that are prepared, of which some must be left at the end. */
@@ -33,19 +33,19 @@ interface Row {
   health: { asked: number; failed: number; slowestMs: number };
 }
 
-/** What comes while so many clients wait is not sent. */
+/** The number of clients. A call is not sent while all of them wait. */
 const CLIENTS = 1_000;
 const WARM_UP_SECONDS = 3;
 const REST_MS = 2_000;
 
 /**
- * Offers paid calls at multiples of the rate that can be carried, whether or not they are answered; what is refused comes again.
- * At the end every call is sent until it is delivered, and the books must say of them what the clients do.
+ * Offers paid calls at multiples of the rate that can be carried, whether or not they are answered. Refused calls are repeated.
+ * At the end every call is repeated until it is delivered, and the books must agree with the answers.
  */
 export async function measureOverload(options: OverloadOptions): Promise<void> {
   const { mode, connections, seconds, paid, times, apart } = options;
   const lastCore = availableParallelism() - 1;
-  // What is started from here on stays on these cores.
+  // Processes that are started after this stay on these cores.
   if (apart) moveTo(lastCore === 1 ? '0' : `0-${lastCore - 1}`);
   const seller = await startChild('./limits/seller.js');
   const market = await startMarketplace({ mode, env: LIMITS_AS_SHIPPED });

@@ -5,7 +5,7 @@ import { Answers } from './answers.js';
 
 const TRIES = 60;
 
-/** Calls that are paid for, each of which comes again until it is delivered, as its client would send it. */
+/** Calls that are paid for. Each is repeated until it is delivered, as its client would repeat it. */
 export class PaidCalls {
   private readonly pool: Pool;
   private next = 0;
@@ -13,7 +13,7 @@ export class PaidCalls {
   private waiting = 0;
   delivered = 0;
 
-  /** @param clients as many as wait at once. */
+  /** @param clients the number of calls that may be under way at once. */
   constructor(
     baseUrl: string,
     private readonly clients: number,
@@ -22,7 +22,7 @@ export class PaidCalls {
     this.pool = new Pool(baseUrl, { connections: clients, pipelining: 1 });
   }
 
-  /** Opens a connection for each client, so that no measurement is of that. */
+  /** Opens a connection for each client, so that opening it is not measured. */
   async connect(): Promise<void> {
     const greet = async (_: unknown, client: number): Promise<void> => {
       const { body } = await this.pool.request({
@@ -56,7 +56,7 @@ export class PaidCalls {
     return true;
   }
 
-  /** Delivers what is left, in peace. */
+  /** Sends the remaining calls over this many connections until all are delivered. */
   async sendAll(connections: number): Promise<void> {
     for (let attempt = 0; attempt < TRIES && this.next < this.calls.length; attempt += 1) {
       const end = this.calls.length;

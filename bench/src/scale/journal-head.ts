@@ -13,15 +13,15 @@ const LOOK = `SELECT count(*)::int AS sessions, count(*) FILTER (WHERE a.wait_ev
   WHERE l.relation = 'payments_ledger.journal_head'::regclass AND l.mode = 'RowShareLock' AND l.granted`;
 
 export interface HeadUse {
-  /** Settlements that were charged together, in how many transactions. */
+  /** The number of transactions in which settlements were charged together. */
   groups: number;
-  /** The share of time in which somebody had the head locked. */
+  /** The share of time in which the head was locked. */
   heldShare: number;
-  /** How many sessions waited for it, on average. */
+  /** The average number of sessions that waited for it. */
   waiting: number;
 }
 
-/** Looks a hundred times a second who has the journal's head locked and who waits for it, directly at PostgreSQL. */
+/** Samples a hundred times a second which sessions hold or wait for the lock of the journal's head, directly from PostgreSQL. */
 export class JournalHead {
   private looks = 0;
   private held = 0;

@@ -11,7 +11,7 @@ import { JournalHead, type HeadUse } from './journal-head.js';
 export interface ScaleOptions {
   /** How many gateways, and as many ledgers, each column has. */
   replicas: number[];
-  /** For each of them; so all of a column's gateways get the same load. */
+  /** Per gateway, so that all gateways of a column get the same load. */
   connections: number;
   seconds: number;
   /** Calls that are prepared for each of them. */
@@ -23,11 +23,11 @@ interface Column {
   connections: number;
   calls: Measured;
   head: HeadUse;
-  /** What PostgreSQL keeps of a call, its indexes and its dead rows among it. */
+  /** The bytes that PostgreSQL stores for a call, with indexes and dead rows. */
   bytes: number;
   /** Milliseconds of a core that all processes of a kind took. */
   spent: Map<string, number>;
-  /** Of our own processes the one that used most of its core. */
+  /** The process of the marketplace with the highest share of a core. */
   busiest: { name: string; share: number };
 }
 
@@ -35,7 +35,7 @@ const SELLER_MS = 50;
 const DATABASE_MS = 1;
 const WARM_UP = 500;
 
-/** Several processes of those services that a paid call keeps busy, with PostgreSQL a network away. */
+/** Measures several processes of the services that a paid call uses, with PostgreSQL behind a delaying proxy. */
 export async function measureScale(options: ScaleOptions): Promise<void> {
   const columns: Column[] = [];
   for (const replicas of options.replicas) columns.push(await measureWith(replicas, options));
@@ -68,13 +68,13 @@ async function measureWith(replicas: number, options: ScaleOptions): Promise<Col
     const bytesBefore = await bytesIn(market.databaseUrl);
     const prepared = options.paid * replicas;
     const shots = await preparePaid(shop, 'paid', prepared);
-    // What prepared them still sends its events.
+    // The preparation's events are still being delivered.
     await delay(2_000);
     const before = timesOf([...kindsOf(market, children).values()].flat());
     const watched = await JournalHead.watch(market);
     const calls = await fire({ baseUrl, connections, seconds: options.seconds, expect: 200, next: () => shots.pop() });
     const head = await watched.end();
-    // Listed anew, because PostgreSQL has other processes by now.
+    // Listed again, because PostgreSQL has started other processes since.
     const kinds = kindsOf(market, children);
     const spent = (pids: number[]): number => usedSince(before, timesOf(pids));
     return {
@@ -105,7 +105,7 @@ async function bytesIn(databaseUrl: string): Promise<number> {
   }
 }
 
-/** The processes of a run by what they are. */
+/** The processes of a run by kind. */
 function kindsOf({ processes, pid }: RunningMarketplace, children: Child[]): Map<string, number[]> {
   const kinds = new Map<string, number[]>();
   for (const name of processes) {

@@ -9,19 +9,19 @@ import { Stories } from './stories.js';
 interface SteadyOptions {
   mode: 'standalone' | 'distributed';
   minutes: number;
-  /** With which the load that can be carried is measured. */
+  /** The number of connections with which the load that can be carried is measured. */
   connections: number;
   seconds: number;
 }
 
-/** Each pays less often than one account may. */
+/** Enough buyers that each stays below the limits of one account. */
 const BUYERS = 512;
 const CLIENTS = 1_000;
 const WARM_UP_SECONDS = 5;
 /** Until then caches fill and code is compiled; of a short run it is the first third. */
 const SETTLED_AFTER_MINUTES = 5;
 
-/** Half of the load that can be carried, for long, with large answers among the small ones: what grows, and who keeps the event loop. */
+/** Plays half of the load that can be carried for a long time, with some large answers, and reports growing memory, queues and delays of the event loop. */
 export async function measureSteady({ mode, minutes, connections, seconds }: SteadyOptions): Promise<void> {
   const seller = await startChild('./limits/seller.js');
   const market = await startMarketplace({ mode, env: LIMITS_AS_SHIPPED });
@@ -71,7 +71,7 @@ function print(
     `process                MiB after ${settledAfter.toFixed(0).padStart(2)} min   at the end   growth   least heap: then   at the end   loop delay p99 ms: median   worst   events queued, most: then   at the end   waiting for a connection`,
   );
   for (const [name, all] of samples) {
-    // A minute of fifteen, because collections of garbage come and go.
+    // Averages over a fifteenth of the time, because memory varies with garbage collection.
     const span = (minutes * 60_000) / 15;
     const settled = all.filter(({ atMs }) => atMs >= settledAfter * 60_000);
     const first = settled.filter(({ atMs }) => atMs < settled[0]!.atMs + span);
@@ -81,7 +81,7 @@ function print(
         of.map(({ residentMiB }) => residentMiB),
         0.5,
       );
-    // Right after a collection of garbage the heap holds little else than what is in use.
+    // Right after a garbage collection the heap contains little but what is in use.
     const leastHeap = (of: Sample[]): string => Math.min(...of.map(({ heapMiB }) => heapMiB)).toFixed(0);
     const most = (of: Sample[], field: 'queued' | 'waiting'): number => Math.max(...of.map((sample) => sample[field]));
     const delays = settled.map(({ loopDelayP99Ms }) => loopDelayP99Ms);

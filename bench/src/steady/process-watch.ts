@@ -7,7 +7,7 @@ export interface Sample {
   atMs: number;
   residentMiB: number;
   heapMiB: number;
-  /** Of the time since the sample before. */
+  /** Since the previous sample. */
   loopDelayP99Ms: number;
   /** Unpublished, parked and dead events. */
   queued: number;
@@ -15,7 +15,7 @@ export interface Sample {
   waiting: number;
 }
 
-/** What the processes of a marketplace say of themselves by their metrics, every ten seconds, until it is ended. */
+/** Reads the metrics of all processes of a marketplace every ten seconds, until it is stopped. */
 export class ProcessWatch {
   readonly samples: Map<string, Sample[]>;
   private readonly startedAt = performance.now();
@@ -33,7 +33,7 @@ export class ProcessWatch {
   }
 
   private async watch(): Promise<void> {
-    // The first reading only begins the time that the delays of the next one are of.
+    // The first reading resets the measurement of delays, which covers the time between two readings.
     await this.look();
     while (!this.hasEnded) {
       await delay(EVERY_MS);

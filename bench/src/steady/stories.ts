@@ -2,17 +2,17 @@ import { Pool } from 'undici';
 import { buyerAt, jsonHeaders, type Fixtures } from '../fixtures.js';
 import { addressOf } from '../load.js';
 
-/** One of so many answers is as large as an endpoint's default allows. */
+/** One in this many answers is as large as the default of an endpoint allows. */
 const LARGE_EVERY = 200;
 const LARGE_BYTES = 1_000_000;
 
-/** What buyers do: ask for the price of a call, pay for it and make it. */
+/** The steps of a buyer: asks for the price of a call, pays and makes the call. */
 export class Stories {
   private readonly pool: Pool;
   private begun = 0;
-  /** How long the calls took whose answer is small, in milliseconds. */
+  /** The durations of calls with a small answer, in milliseconds. */
   readonly callsMs: number[] = [];
-  /** Whatever was not as expected, and how often. */
+  /** The number of each kind of unexpected outcome. */
   readonly failures: Record<string, number> = {};
 
   constructor(
@@ -51,7 +51,7 @@ export class Stories {
     if (answer && isLarge && answer.length < LARGE_BYTES) this.count('a large answer that is not');
   }
 
-  /** Ends once all that was begun has ended. */
+  /** Resolves when all steps that were begun have ended. */
   close(): Promise<void> {
     return this.pool.close();
   }

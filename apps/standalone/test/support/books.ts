@@ -3,7 +3,7 @@ import type pg from 'pg';
 import type { Shop } from './seller.js';
 import type { Harness } from './harness.js';
 
-/** Each finds rows that must not exist, whatever was done to the marketplace. */
+/** Queries for rows that must never exist. Each must return nothing. */
 const NEVER: Record<string, string> = {
   'a journal transaction that does not balance, or moves nothing': `
     SELECT t.id FROM payments_ledger.journal_transactions t LEFT JOIN payments_ledger.postings p ON p.transaction_id = t.id
@@ -55,7 +55,7 @@ const NEVER: Record<string, string> = {
     SELECT subject, event_id FROM catalog.dead_letters UNION ALL SELECT subject, event_id FROM gateway.dead_letters UNION ALL SELECT subject, event_id FROM reputation.dead_letters`,
 };
 
-/** Each finds rows that go away by themselves within a moment. */
+/** Queries for rows that background jobs remove within a moment. */
 const SOON_GONE: Record<string, string> = {
   'a payment that someone still holds': `SELECT relay_request_id, lease_until FROM payments_ledger.payments WHERE state = 'in_flight'`,
   'a delivered answer that is not charged': `

@@ -17,7 +17,7 @@ export const startBrowser = (): Promise<Browser> =>
 export interface Window {
   readonly page: Page;
   readonly context: BrowserContext;
-  /** What the page did that it may not: errors that nobody caught, and what the Content-Security-Policy stopped. */
+  /** Uncaught errors of the page and violations of its Content-Security-Policy. */
   readonly misdeeds: string[];
 }
 
@@ -66,7 +66,7 @@ export async function claim(page: Page, agent: Agent): Promise<void> {
   await page.waitForURL(`**/mine?agent=${agent.id}`);
 }
 
-/** Keeps a picture of the page where SCREENSHOTS_DIR names a directory for them, as CI does. */
+/** Saves a screenshot of the page if SCREENSHOTS_DIR names a directory, as it does in CI. */
 export async function keepPicture(page: Page, name: string): Promise<void> {
   const directory = process.env.SCREENSHOTS_DIR;
   if (!directory) return;
@@ -75,14 +75,14 @@ export async function keepPicture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(directory, `${file}.png`), fullPage: true });
 }
 
-/** What axe finds wrong on the page, a line each. */
+/** The violations that axe finds on the page, one line each. */
 export async function inaccessible(page: Page): Promise<string[]> {
   await page.evaluate(axe.source);
   const { violations } = await page.evaluate(() => (window as unknown as { axe: typeof axe }).axe.run());
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
 }
 
-/** Each of these pages, once it shows what it is for, needs no scrolling sideways on a screen of this width. */
+/** Asserts that none of these pages scrolls horizontally on a screen of this width, once its content is shown. */
 export async function expectToFit(
   page: Page,
   width: number,

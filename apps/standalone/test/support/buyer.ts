@@ -17,7 +17,7 @@ export const bodyOf = (answer: HttpAnswer): Answered => answer.json as Answered;
 export const resultOf = (answer: HttpAnswer): GatewayResult => bodyOf(answer).data as GatewayResult;
 export const reasonOf = (answer: HttpAnswer): string | undefined => bodyOf(answer).error?.details?.reason;
 
-/** One request of the gateway, as it is: nothing is paid, waited for or repeated. */
+/** Sends one request to the gateway. It pays nothing, does not wait and does not repeat the request. */
 export function callOnce(
   buyer: Agent,
   listing: { id: string } | string,
@@ -35,7 +35,7 @@ export const withRelayId = (relayRequestId: string): Record<string, string> => (
   'X-Market-Relay-Request-Id': relayRequestId,
 });
 
-/** The offer of a 402, which must be what was asked for. */
+/** Returns the offer of a 402 and asserts that it matches the request. */
 export async function quote(
   buyer: Agent,
   listing: { id: string },

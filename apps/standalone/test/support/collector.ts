@@ -29,7 +29,7 @@ interface ExportRequest {
 const valuesOf = (attributes: KeyValue[]): Record<string, string> =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, (value.stringValue ?? value.intValue)!]));
 
-/** An OTLP/HTTP collector that keeps what it is sent. `refusals` many requests are answered 503 first. */
+/** An OTLP/HTTP collector that records what it receives. It answers the first `refusals` requests with 503. */
 export async function startCollector({ refusals = 0 } = {}) {
   const spans: CollectedSpan[] = [];
   const texts: string[] = [];
@@ -57,7 +57,7 @@ export async function startCollector({ refusals = 0 } = {}) {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     spans,
     heads,
-    /** All that was sent, as it was. */
+    /** Every request body as it was received. */
     text: (): string => texts.join('\n'),
     close: (): Promise<void> =>
       new Promise((resolve) => {

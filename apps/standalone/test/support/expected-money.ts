@@ -2,7 +2,7 @@ import type { Address } from 'viem';
 
 const FEE_BPS = 500n;
 
-/** The accounts of `GET /ledger`, as far as money is expected in them. */
+/** The accounts of `GET /ledger` that this model keeps. */
 export const accountsOf = {
   payments: (agentId: string) => `agent:${agentId}:payments`,
   received: (agentId: string, place: string) => `agent:${agentId}:received:${place}`,
@@ -12,7 +12,7 @@ export const accountsOf = {
   owed: (agentId: string) => `agent:${agentId}:owed`,
 };
 
-/** What every account and every wallet must hold after what was done, in micros, which are the base units of USDC. Kept by what clients were told. */
+/** A model of the balance of every account and wallet, in micros, which are the base units of USDC. It is updated from the answers that clients get. */
 export class ExpectedMoney {
   private readonly accounts = new Map<string, bigint>();
   private readonly wallets = new Map<Address, bigint>();
@@ -24,7 +24,7 @@ export class ExpectedMoney {
     this.accounts.set(account, (this.accounts.get(account) ?? 0n) + micros);
   }
 
-  /** Base units that come from nowhere known, or leave, are of null. */
+  /** `null` stands for a wallet outside the model. */
   move(from: Address | null, to: Address | null, micros: bigint): void {
     if (from) this.wallets.set(from, this.inWallet(from) - micros);
     if (to) this.wallets.set(to, this.inWallet(to) + micros);

@@ -19,13 +19,13 @@ export const inEachMode = (title: string, suite: (harness: Harness) => void): vo
   );
 };
 
-/** `describe` in standalone alone: what is no service's work, and what is at the buyer's end and takes long. */
+/** `describe` in standalone only, for what no service does and for long tests of clients. */
 export const inOneMode = (title: string, suite: (harness: Harness) => void): void => {
   const [harness] = harnesses as [Harness];
   (harness.mode === 'standalone' ? describe : describe.skip)(`${title}, ${harness.mode}`, () => suite(harness));
 };
 
-/** One test of every mode at the same time, for what mostly waits. */
+/** Runs one test in all modes at the same time, for tests that mostly wait. */
 export const inAllModesAtOnce = (title: string, test: (harness: Harness) => Promise<void>, timeoutMs: number): void => {
   it(title, async () => void (await Promise.all(harnesses.map(test))), timeoutMs);
 };

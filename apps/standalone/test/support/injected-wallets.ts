@@ -36,7 +36,7 @@ export async function injectEvmWallet(context: BrowserContext, key: Hex): Promis
   return signed;
 }
 
-/** The same of a Solana wallet that registers itself by the Wallet Standard. */
+/** The same for a Solana wallet that registers itself by the Wallet Standard. */
 export async function injectSolanaWallet(context: BrowserContext): Promise<{ address: string; signed: string[] }> {
   const key = ed25519.utils.randomPrivateKey();
   const address = bs58.encode(ed25519.getPublicKey(key));

@@ -39,7 +39,7 @@ export async function listedWith(seller: Agent, fields: Partial<CreateListing>):
   return seller.market.listings.get(bodyOf(answer).data as { id: string });
 }
 
-/** The answer refuses this field with 400, whoever noticed it: the edge names every one, the catalog the one it met. */
+/** Asserts that the answer refuses this field with 400. The edge names every invalid field, the catalog the first. */
 export function expectFieldRefused(answer: HttpAnswer, field: string): void {
   const { error } = bodyOf(answer);
   expect([answer.status, error?.code]).toEqual([400, 'BAD_REQUEST']);

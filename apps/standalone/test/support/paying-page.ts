@@ -13,7 +13,7 @@ export const commandsBelow = (heading: string): string[] =>
       .matchAll(/```sh\n(.*?)```/gs),
   ].map(([, commands]) => commands!);
 
-/** Runs what a reader of the page would. @returns what it printed. */
+/** Runs these commands as a reader of the page would. @returns their output. */
 export async function runAsWritten(
   commands: string,
   { market }: Pick<Agent, 'market'>,

@@ -6,7 +6,7 @@ export interface RawAnswer {
   text: string;
 }
 
-/** A request whose path and method go out as they are written; `fetch` would tidy them up. */
+/** A request whose path and method are sent as written, where `fetch` would normalise them. */
 export function sendRaw(
   baseUrl: string,
   method: string,

@@ -7,11 +7,11 @@ export const failureOf = (call: Promise<unknown>): Promise<MarketplaceError> =>
     (error: unknown) => (error instanceof MarketplaceError ? error : Promise.reject(error as Error)),
   );
 
-/** A client of an agent as another process of it would have: with its key, and nothing that the first one remembers. */
+/** A second client of an agent, as another process would have: it shares the key and no state. */
 export const clientOf = ({ registration, market }: Agent, more: { fetch?: typeof fetch } = {}): Marketplace =>
   new Marketplace({ baseUrl: market.baseUrl, authorization: registration.authorization_header, ...more });
 
-/** The wire loses the answers to what was signed, so many times. */
+/** A `fetch` that loses the answers to the first so many requests with a signature. */
 export function losingAnswers(times: number): { fetch: typeof fetch; lost(): number } {
   let lost = 0;
   const losing: typeof fetch = async (input, init) => {

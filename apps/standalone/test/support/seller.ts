@@ -70,7 +70,7 @@ export async function openShop(
   return { listing: created, deliveries, requests, close: () => server.close() };
 }
 
-/** A seller's server that does what no honest one does: it gets the bare connection, after the request's head. */
+/** A seller's server that answers with raw bytes: its handler gets the socket after the head of the request. */
 export interface RogueServer {
   readonly url: string;
   readonly calls: number;
@@ -100,7 +100,7 @@ export async function rogueServer(
   };
 }
 
-/** The per_call listing of a server that is no shop. */
+/** A per_call listing of a server whose calls are not counted. */
 export function listServer(seller: Agent, url: string, listing: Partial<CreateListing> = {}): Promise<CreatedListing> {
   return seller.market.listings.create({
     ...describeListing(),

@@ -25,11 +25,11 @@ export function listFeed(seller: Agent, listing: Partial<CreateListing> = {}): P
 
 export const freeFeed: Partial<CreateListing> = { pricing_model: 'free', pricing_amount: 0 };
 
-/** One POST /subscribe, as it is. */
+/** Sends one POST /subscribe. */
 export const subscribeOnce = (agent: Agent, body: object, headers: Record<string, string> = {}): Promise<HttpAnswer> =>
   agent.market.send('POST', '/subscribe', { body, headers });
 
-/** The payment that a 402 asks for, which must be what was asked for. */
+/** Returns the payment of a 402 and asserts that it matches the request. */
 export async function offerOf(agent: Agent, listing: { id: string }, wish: object = {}): Promise<SubscriptionOffer> {
   const answer = await subscribeOnce(agent, { listing_id: listing.id, ...wish });
   expect(answer).toMatchObject({
@@ -39,7 +39,7 @@ export async function offerOf(agent: Agent, listing: { id: string }, wish: objec
   return bodyOf(answer).data as SubscriptionOffer;
 }
 
-/** @returns the offer, paid as told. */
+/** Asks for an offer and pays it in the sandbox. @returns the offer. */
 export async function paidOffer(
   agent: Agent,
   listing: { id: string },
@@ -55,7 +55,7 @@ export const acceptedOf = ({
   requirements: { network, amount_base_units: amount, depositAddress: payTo, relayRequestId },
 }: Pick<SubscriptionOffer, 'requirements'>) => ({ network, amount, payTo, extra: { relayRequestId } });
 
-/** One POST /payments/verify, as it is. */
+/** Sends one POST /payments/verify. */
 export function verifyOnce(
   agent: Agent,
   offer: SubscriptionOffer,
@@ -64,7 +64,7 @@ export function verifyOnce(
   return agent.market.send('POST', '/payments/verify', { body: { payment_id: offer.payment_id, ...proof } });
 }
 
-/** As if the time had passed. */
+/** Moves the stored times of subscriptions and offers into the past, as if the time had passed. */
 export const letTimePass = (
   harness: Pick<Harness, 'databaseUrl'>,
   what: { period?: string; offer?: string; window?: string; look?: string },

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { bodyOf, resultOf, withRelayId } from './buyer.js';
 import type { Agent } from './harness.js';
 
-/** One intention to buy, and everything that was answered to it. */
+/** One purchase and every answer to its requests. */
 export interface Purchase {
   readonly body: object;
   relayRequestId?: string;
@@ -12,7 +12,7 @@ export interface Purchase {
 }
 
 const PAUSE_MS = 100;
-/** The seller of these tests answers within a moment; who waits longer waits for a process that is gone. */
+/** The seller of these tests answers at once, so a request that takes longer waits for a process that has ended. */
 const TIMEOUT_MS = 5_000;
 
 /**
@@ -48,12 +48,12 @@ export class TirelessBuyer {
     return purchase;
   }
 
-  /** Gives up whatever it waits for. */
+  /** Stops repeating requests. */
   rest(): void {
     this.isTired = true;
   }
 
-  /** Asks for a paid answer until it is there. */
+  /** Repeats a paid call until it is answered. */
   async ask(purchase: Purchase): Promise<void> {
     const delivered = (answer: HttpAnswer): boolean => answer.status === 200 && resultOf(answer).billable;
     const answer = await this.until(
@@ -86,7 +86,7 @@ export class TirelessBuyer {
   }
 }
 
-/** Repeats a request that got lost or was put off, until its answer is what is waited for. @throws when none is in time. */
+/** Repeats a request that was lost or deferred until its answer is accepted. @throws Error when none is accepted in time. */
 export async function insist(
   what: string,
   request: () => Promise<HttpAnswer>,

@@ -17,11 +17,11 @@ const CODES = [
   ],
   ...['GONE', 'METHOD_NOT_ALLOWED', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'],
 ];
-/** What a connection is answered that has not brought a request yet. */
+/** Answers to a connection that has not sent the whole head of a request. */
 const UNREAD = [408, 431];
-/** What a request is answered that reaches no operation: the path, the method or the bytes are wrong. */
+/** Answers to a request that reaches no operation, because its path, method or bytes are wrong. */
 const UNROUTED = [...UNREAD, 400, 404, 405, 413, 415, 417];
-/** What no answer may hold: traces, places and parts of ours, words of SQL. */
+/** What no answer may contain: stack traces, paths, names of dependencies, SQL. */
 export const OURS =
   /\bat [\w.<> ]+ \(|node_modules|\/src\/|\/dist\/|[cm]?[jt]s:\d+:\d+|\bSELECT\b.+\bFROM\b|INSERT INTO|\bUPDATE \w+ SET|violates|relation "|syntax error at|duplicate key|rpc\.[a-z]|payments_ledger|QueryFailed|ECONN|TypeError|ZodError/;
 const BANNERS = ['server', 'x-powered-by', 'via', 'x-aspnet-version', 'sourcemap', 'x-sourcemap'];
@@ -30,7 +30,7 @@ const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 /** What is known of the answers that a request may get. */
 export type Answers = Pick<Operation, 'id' | 'name' | 'answers'>;
 
-/** Holds answers to the contract: the status is documented, the body fits its schema and has nothing more, nothing of ours shows. */
+/** Checks answers against the contract: the status is documented, the body fits its schema without further fields, and nothing internal is disclosed. */
 export class AnswerCheck {
   private readonly validators = new Map<Schema, ValidateFunction>();
   private readonly ajv = addFormats.default(new Ajv2020({ strict: false, allErrors: false, validateFormats: true }));

@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * What a refused write may leave behind, and why. A table stands for itself in every schema it is in; columns are those
+ * What a refused write may change, and why. The name of a table stands for it in every schema; columns are those
  * that may change in rows which otherwise must not.
  */
 const BOOKKEEPING: Record<string, { why: string; columns?: string[] }> = {
@@ -24,7 +24,7 @@ const UNDER_WAY = 'events under way';
 const LOOK_INTERVAL_MS = 300;
 const MAX_LOOKS = 100;
 
-/** Sees whether anything that matters changed in the database of a whole marketplace. */
+/** Detects changes in the database of a whole marketplace, except those that a refused write may make. */
 export class DatabaseWatch {
   private constructor(
     private readonly client: pg.Client,

@@ -16,7 +16,7 @@ import { bodyOf, callOnce, payFor, quote, withRelayId } from '../buyer.js';
 import { freeFeed, listFeed, offerOf, subscribeOnce } from '../subscriber.js';
 import { registerAgent, type Agent, type Harness } from '../harness.js';
 
-/** A word that is in no answer by chance. */
+/** A word that no answer contains by chance. */
 export const canary = (): string => `canary${randomBytes(9).toString('hex')}`;
 
 export const unknownKey = (): string =>

@@ -13,10 +13,10 @@ import type { RawAnswer, RawClient, RawRequest } from './raw-client.js';
 const CHUNK = 500;
 /** Then come new people: the others have lost by now what operations remove and change. */
 const REQUESTS_PER_FIXTURES = 1_500;
-/** So many refused writes are repeated between two looks at the database. */
+/** The number of refused writes that are repeated between two digests of the database. */
 const REPEAT_BATCH_SIZE = 1_000;
 const MAX_REPORTED = 30;
-/** No text, however strange, keeps the marketplace busy. A busy machine may, but hardly twice in a row. */
+/** No input may take the marketplace longer than this. A busy machine may exceed it once, but hardly twice in a row. */
 const SLOW_MS = 5_000;
 /** Endpoint tests and gateway calls take as long as a seller does. */
 const WAITS_FOR_SELLER = ['testEndpoint', 'executeCall', 'executeKeylessCall'];
@@ -26,7 +26,7 @@ export interface FuzzSettings {
   requests: number;
 }
 
-/** How often which statuses were answered, by operation. */
+/** The number of answers by operation and status. */
 export type Tally = Map<string, Map<number, number>>;
 
 interface Sent {
@@ -36,7 +36,7 @@ interface Sent {
   answer: RawAnswer;
 }
 
-/** Sends what `fuzzPlans` thinks of, and gathers what is wrong with the answers and with what refused writes left behind. */
+/** Sends the requests of `fuzzPlans` and collects what is wrong with their answers and with changes that refused writes left. */
 export class FuzzRun {
   readonly tally: Tally = new Map();
   readonly problems: string[] = [];
@@ -105,7 +105,7 @@ export class FuzzRun {
     this.tally.set(plan.operation.name, statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1));
   }
 
-  /** Signing out is for sessions that nobody needs any more. */
+  /** For signing out, a session that no other request uses. */
   private async credentialOf(
     actor: Actor,
     request: Pick<RawRequest, 'method' | 'target'>,
@@ -119,7 +119,7 @@ export class FuzzRun {
     };
   }
 
-  /** @returns what is to be said of each request that changes something though it is refused. */
+  /** @returns a complaint for each request that was refused and changed something nevertheless. */
   private async changersAmong(writes: Sent[]): Promise<string[]> {
     const accepted = new Set<Sent>();
     const changed = await this.watch.changedBy(() =>
@@ -128,7 +128,7 @@ export class FuzzRun {
       }),
     );
     if (changed.length === 0) return [];
-    // What is accepted when it comes again may change what it likes.
+    // A request that is accepted when it is repeated may change anything.
     if (accepted.size > 0) return this.changersAmong(writes.filter((write) => !accepted.has(write)));
     if (writes.length === 1) return [told(writes[0]!, `is refused and changes ${changed.join(', ')}`)];
     const half = Math.ceil(writes.length / 2);
@@ -140,11 +140,11 @@ export class FuzzRun {
   }
 }
 
-/** A 402 writes down the offer it makes. */
+/** A 402 stores the offer that it makes. */
 const isRefusedWrite = ({ request, answer }: Sent): boolean =>
   !['GET', 'HEAD', 'OPTIONS'].includes(request.method) && answer.status >= 400 && answer.status !== 402;
 
-/** Which operation a request is routed to, as far as that can be said of it. */
+/** The operation that a request is routed to; undefined where that cannot be told. */
 function operationAt(
   { operations }: ApiDescription,
   { method, target }: Pick<RawRequest, 'method' | 'target'>,
@@ -158,7 +158,7 @@ function operationAt(
         path,
       ),
   );
-  // A path that is spelled out wins over one with an id in its place.
+  // A literal path takes precedence over one with a parameter.
   return candidates.sort((a, b) => a.path.split('{').length - b.path.split('{').length)[0];
 }
 

@@ -9,7 +9,7 @@ import { evmWallet, solanaWallet } from '@market/sdk';
  */
 export async function knownValues(fixtures: Fixtures): Promise<Known> {
   const { owner, outsider, merchant, human, free, perCall, draft, suspended, shop, feed } = fixtures;
-  // The ones with endpoints are worth asking for more often.
+  // Those with endpoints are repeated so that they are chosen more often.
   const listings = [free, perCall, perCall, perCall, draft, suspended, shop, shop, shop].flatMap(({ id, slug }) => [
     id,
     id,
@@ -67,7 +67,7 @@ export async function knownValues(fixtures: Fixtures): Promise<Known> {
     'X-Market-Payment-Network': ['eip155:84532'],
     'Idempotency-Key': ['one', 'two', 'three'],
     'If-None-Match': ['*', 'W/"x"'],
-    // Proofs of a payment exclude each other, and most of what they may say about it is not about this one.
+    // Proofs of a payment exclude each other, and most values that fit the schema do not belong to this payment.
     payload: [undefined],
     scheme: [undefined],
     network: [undefined],
@@ -85,10 +85,10 @@ export async function knownValues(fixtures: Fixtures): Promise<Known> {
     category_id: categories,
     wallet_address: wallets,
     agent_id: [...accounts, owner.id, owner.id, owner.id, newId()],
-    // The owner of a frozen agent leaves the others nothing to do.
+    // Freezing the owner would make every later request fail.
     'updateBudget agent_id': [outsider.id, merchant.id, newId()],
     agentId: [...accounts, newId()],
-    // Whom and what operators stop is nobody that the others need.
+    // Operators stop agents and listings that no other operation needs.
     'suspendAgent agentId': [await fixtures.freshAgent(), human.id, newId()],
     'suspendListing listingId': [fixtures.spare.id, fixtures.spare.slug, newId()],
     private_endpoint_url: urls,

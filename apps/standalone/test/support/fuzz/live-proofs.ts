@@ -22,13 +22,13 @@ async function walletProof(market: Marketplace, wallet: Wallet, purpose: Challen
   return { proof: { wallet_address: wallet.address, nonce, signature: await wallet.sign(message) }, pow };
 }
 
-/** Members of a body that are good once and for minutes: with them a request gets as far as a client's would. */
+/** Fields that are valid once and for minutes. With them a request passes the checks that the request of a real client passes. */
 const PROOFS: Record<string, Proof> = {
   async register(_fixtures, anyone) {
     const { proof, pow } = await walletProof(anyone, evmWallet(), 'registration');
     return { ...proof, pow_nonce: await solveProofOfWork(pow) };
   },
-  /** Of someone whose keys nobody misses. */
+  /** Of an account whose keys no other request uses. */
   async recover(_fixtures, anyone) {
     const wallet = evmWallet();
     await anyone.register(wallet);
@@ -56,7 +56,7 @@ const PROOFS: Record<string, Proof> = {
     return { payment_id, relay_request_id: requirements.relayRequestId };
   },
   async createListing({ owner }) {
-    // An agent has so many unused ones at most, and spoilt requests use none up.
+    // The number of unused ones of an agent is limited, and a request that is refused does not use one.
     const answer = await owner.market.send('POST', '/listings/challenge');
     if (answer.status !== 200) return {};
     const puzzle = (answer.json as { data: ListingChallenge }).data;

@@ -1,6 +1,6 @@
 import type { AccountType, Scope } from '@market/contracts';
 
-/** A JSON schema as far as the document's schemas go. */
+/** The part of JSON Schema that the document uses. */
 export interface Schema {
   $ref?: string;
   type?: string | string[];
@@ -35,16 +35,16 @@ interface Access {
   /** The scope a key must hold; any key will do where it is absent. */
   scope?: Scope;
   account_types: AccountType[];
-  /** Also open to the session of the human that has claimed the agent which `agent_id` names. */
+  /** Also open to the session of the human who has claimed the agent in `agent_id`. */
   owners?: boolean;
-  /** Of humans, open to those alone who operate the marketplace. */
+  /** Open only to humans who operate the marketplace. */
   operators?: boolean;
 }
 
 export interface RequestBody {
   required: boolean;
   schema: Schema;
-  /** The document's own examples, each fit to be sent. */
+  /** The examples of the document, each of which is a valid body. */
   examples: object[];
   /** Any JSON object, handed on as it is. */
   isOpaque: boolean;
@@ -82,7 +82,7 @@ export interface OpenApiDocument {
 
 const PREFIX = '/api/v1';
 
-/** The marketplace as its own OpenAPI document tells it; whatever is added there is tested from then on. */
+/** The operations of the OpenAPI document, so that an operation that is added there is tested as well. */
 export class ApiDescription {
   readonly operations: Operation[];
 

@@ -1,6 +1,6 @@
 import { Agent, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 
-/** A request that no well-behaved client would let through: paths and headers are sent as they stand. */
+/** A request whose path and headers are sent without any correction, as an HTTP client would not send them. */
 export interface RawRequest {
   method: string;
   /** With its query, from the root of the server; ASCII without blanks. */
@@ -31,7 +31,7 @@ export class RawClient {
     this.address = { host: hostname, port: Number(port) };
   }
 
-  /** @throws Error when no answer comes, also not on a connection of its own. */
+  /** @throws Error when no answer arrives, neither on a kept connection nor on a new one. */
   async send(request: RawRequest): Promise<RawAnswer> {
     try {
       return await this.exchange(request, this.agent);
@@ -69,7 +69,7 @@ export class RawClient {
         },
       );
       outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)));
-      // Who refuses a large body answers before it has read it, and then hangs up.
+      // A server that refuses a large body may answer before it has read the body, and then close the connection.
       outgoing.on('error', (error) => isAnswered || reject(error));
       outgoing.end(body);
     });

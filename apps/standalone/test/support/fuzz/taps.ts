@@ -4,7 +4,7 @@ import type pg from 'pg';
 
 /** A message that a service handed to the broker. */
 export interface BusMessage {
-  /** What it is about; an answer is about what it answers. */
+  /** The subject; for an answer, the subject of its request. */
   subject: string;
   isAnswer: boolean;
   payload: string;
@@ -31,7 +31,7 @@ export function messagesIn(natsLog: string): BusMessage[] {
   return messages;
 }
 
-/** Everything a Redis is told from now on. */
+/** Every command that a Redis server receives from now on. */
 export class RedisTap {
   private constructor(
     private readonly socket: Socket,

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { Raw } from './json-text.js';
 import type { ApiDescription, Schema } from './operations.js';
 
-/** Values that mean something here and now, by the name of the field, parameter or header they go into. */
+/** Values that exist in this run, by the name of the field, parameter or header that takes them. */
 export type Known = Record<string, readonly unknown[]>;
 
 const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)]);
@@ -215,7 +215,7 @@ export class Values {
     private readonly known: Known,
   ) {}
 
-  /** As far as a schema can tell, a value that is accepted. */
+  /** A value that satisfies the schema. */
   good(unresolved: Schema, name = ''): fc.Arbitrary<unknown> {
     const schema = this.description.resolve(unresolved);
     const known = this.known[name];
@@ -227,7 +227,7 @@ export class Values {
     return this.typed(schema, name);
   }
 
-  /** Values that are wrong, or just within what is right. */
+  /** Values that violate the schema, or are at its limits. */
   bad(unresolved: Schema): readonly unknown[] {
     const schema = this.description.resolve(unresolved);
     const { minLength, maxLength, minimum, maximum, minItems, maxItems, items } = schema;
