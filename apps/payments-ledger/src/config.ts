@@ -9,10 +9,12 @@ import {
   type ConfigDefinition,
   type ConfigOf,
 } from '@market/runtime';
+import bs58 from 'bs58';
 import { isAddress, type Address, type Hex } from 'viem';
 import { parseSigningKeys } from './books/receipt-signer.js';
 import { USDC } from './rails/assets.js';
 import { relayDestination, relayRoutes } from './rails/relay/relay-settings.js';
+import { isSolana } from './rails/x402/exact-payment.js';
 import { tokenAddresses, x402Chains } from './rails/x402/x402-settings.js';
 
 const signingKeys = text().superRefine((value, context) => {
@@ -29,6 +31,17 @@ const address = text()
 const privateKey = text()
   .refine((value) => /^0x[0-9a-fA-F]{64}$/.test(value), 'must be 0x and 64 hex digits')
   .transform((value) => value as Hex);
+
+const solanaAddress = text().refine(
+  (value) => bs58.decodeUnsafe(value)?.length === 32,
+  'must be an address of Solana',
+);
+const solanaKeyPair = text().transform((value, context): Uint8Array => {
+  const bytes = bs58.decodeUnsafe(value);
+  if (bytes?.length === 64) return bytes;
+  context.addIssue('must be the base58 of 64 bytes, as wallets export a key pair');
+  return new Uint8Array();
+});
 
 const variables = defineConfig('payments-ledger', {
   feeBps: variable(
@@ -55,6 +68,11 @@ const variables = defineConfig('payments-ledger', {
     'PAYMENTS_LEDGER_FEE_ADDRESS',
     optional(address),
     'your own EVM address, to which sellers pay the fees that they owe; needed with chains while signed payments pay sellers and there is a fee',
+  ),
+  feeSolanaAddress: variable(
+    'PAYMENTS_LEDGER_FEE_SOLANA_ADDRESS',
+    optional(solanaAddress),
+    'the same on Solana; needed where signed payments are taken on Solana alone',
   ),
   feeCreditLimitMicros: variable(
     'PAYMENTS_LEDGER_FEE_CREDIT_LIMIT_MICROS',
@@ -94,7 +112,7 @@ const variables = defineConfig('payments-ledger', {
   x402Chains: variable(
     'PAYMENTS_LEDGER_X402_CHAINS',
     optional(x402Chains),
-    'chains on which signed payments of USDC are taken, each with none, one or two RPC servers, as eip155:8453=https://a|https://b,eip155:84532; turns the x402 rail on',
+    'chains on which signed payments of USDC are taken, each with none, one or two RPC servers, as eip155:8453=https://a|https://b,solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp; turns the x402 rail on',
   ),
   x402PayTo: variable(
     'PAYMENTS_LEDGER_X402_PAY_TO',
@@ -135,6 +153,11 @@ const variables = defineConfig('payments-ledger', {
     'PAYMENTS_LEDGER_X402_FACILITATOR_KEY',
     optional(privateKey),
     'private key that pays the gas when this process settles signed payments itself; instead of a facilitator URL',
+  ),
+  facilitatorSolanaKey: variable(
+    'PAYMENTS_LEDGER_X402_FACILITATOR_SOLANA_KEY',
+    optional(solanaKeyPair),
+    'key pair that pays the fees of transactions when this process settles signed payments on Solana itself, as base58 of 64 bytes; instead of a facilitator URL',
   ),
   facilitatorTimeoutMs: variable(
     'PAYMENTS_LEDGER_X402_FACILITATOR_TIMEOUT_MS',
@@ -238,7 +261,17 @@ export const paymentsLedgerConfig: ConfigDefinition<PaymentsLedgerConfig> = {
 };
 
 const x402Problems = (
-  { x402PayTo, x402PayToAddress, x402Usdc, facilitatorUrl, facilitatorKey, feeBps, feeAddress }: PaymentsLedgerConfig,
+  {
+    x402PayTo,
+    x402PayToAddress,
+    x402Usdc,
+    facilitatorUrl,
+    facilitatorKey,
+    facilitatorSolanaKey,
+    feeBps,
+    feeAddress,
+    feeSolanaAddress,
+  }: PaymentsLedgerConfig,
   chains: Map<string, string[]>,
 ): string[] => [
   ...(x402PayTo === 'operator' && !x402PayToAddress
@@ -247,24 +280,32 @@ const x402Problems = (
   ...(x402PayTo === 'seller' && x402PayToAddress
     ? ['PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: is paid with PAYMENTS_LEDGER_X402_PAY_TO=operator alone']
     : []),
-  ...(x402PayTo === 'seller' && feeBps > 0 && !feeAddress
-    ? ['PAYMENTS_LEDGER_FEE_ADDRESS: is needed while signed payments pay sellers and there is a marketplace fee']
+  ...(x402PayTo === 'seller' && feeBps > 0 && ![...chains.keys()].some((network) => (isSolana(network) ? feeSolanaAddress : feeAddress))
+    ? [
+        `${[...chains.keys()].every(isSolana) ? 'PAYMENTS_LEDGER_FEE_SOLANA_ADDRESS' : 'PAYMENTS_LEDGER_FEE_ADDRESS'}: is needed while signed payments pay sellers and there is a marketplace fee`,
+      ]
     : []),
-  ...(facilitatorUrl || facilitatorKey
-    ? []
-    : [
-        'PAYMENTS_LEDGER_X402_FACILITATOR_URL: is needed with PAYMENTS_LEDGER_X402_CHAINS, or PAYMENTS_LEDGER_X402_FACILITATOR_KEY',
-      ]),
-  ...[...chains].flatMap(([network, servers]) => [
-    ...(x402Usdc?.has(network) || USDC[network]
-      ? []
-      : [`PAYMENTS_LEDGER_X402_USDC: names no contract on ${network}, where the issuer's is not known`]),
-    ...(facilitatorUrl || servers.length > 0
-      ? []
-      : [
-          `PAYMENTS_LEDGER_X402_CHAINS: names no RPC server of ${network}, which PAYMENTS_LEDGER_X402_FACILITATOR_KEY needs`,
-        ]),
-  ]),
+  ...[...chains].flatMap(([network, servers]) => {
+    const key = isSolana(network)
+      ? { variable: 'PAYMENTS_LEDGER_X402_FACILITATOR_SOLANA_KEY', isSet: facilitatorSolanaKey !== undefined }
+      : { variable: 'PAYMENTS_LEDGER_X402_FACILITATOR_KEY', isSet: facilitatorKey !== undefined };
+    return [
+      ...(facilitatorUrl || key.isSet
+        ? []
+        : [
+            `PAYMENTS_LEDGER_X402_FACILITATOR_URL: is needed with ${network} in PAYMENTS_LEDGER_X402_CHAINS, or ${key.variable}`,
+          ]),
+      ...(x402PayTo === 'operator' && isSolana(network)
+        ? [`PAYMENTS_LEDGER_X402_CHAINS: names ${network}, and signed payments on Solana pay sellers alone`]
+        : []),
+      ...(x402Usdc?.has(network) || USDC[network]
+        ? []
+        : [`PAYMENTS_LEDGER_X402_USDC: names no contract on ${network}, where the issuer's is not known`]),
+      ...(facilitatorUrl || servers.length > 0
+        ? []
+        : [`PAYMENTS_LEDGER_X402_CHAINS: names no RPC server of ${network}, which ${key.variable} needs`]),
+    ];
+  }),
 ];
 
 const relayProblems = ({

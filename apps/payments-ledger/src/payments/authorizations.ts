@@ -2,11 +2,11 @@ import { invariant, newId, UnavailableError } from '@market/kernel';
 import { Database, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Address } from 'viem';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { timed } from '../rails/metrics.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import {
+  isSolana,
   judgeSigned,
   parsePayload,
   signedBy,
@@ -14,7 +14,7 @@ import {
   type ExactPayload,
   type ExactRequirements,
 } from '../rails/x402/exact-payment.js';
-import type { Verification } from '../rails/x402/facilitator.js';
+import type { HeldAuthorization, Verification } from '../rails/x402/facilitator.js';
 import { messageOf } from './message-of.js';
 import { ReconcilePayment, type LockedPayment } from './reconcile-payment.js';
 import { watchedOffer, type PaymentRow } from './payment.js';
@@ -24,14 +24,14 @@ const hold = sql(
   'authorizations.hold',
   `WITH held AS (
      INSERT INTO authorizations (id, payment_id, state, network, asset, payer, nonce, valid_before, payload)
-     VALUES ($1, $2, 'held', $3, lower($4), lower($5), $6, to_timestamp($7), $8) ON CONFLICT ON CONSTRAINT authorizations_nonce_once DO NOTHING RETURNING id, payment_id, valid_before
+     VALUES ($1, $2, 'held', $3, $4, $5, $6, to_timestamp($7), $8) ON CONFLICT ON CONSTRAINT authorizations_nonce_once DO NOTHING RETURNING id, payment_id, valid_before
    )
    UPDATE payments p SET state = 'verified', authorization_id = h.id, verified_at = now(), retry_until = h.valid_before - $9 * interval '1 millisecond'
    FROM held h WHERE p.id = h.payment_id RETURNING h.id`,
 );
 const find = sql(
   'authorizations.find-by-nonce',
-  `SELECT a.id, a.payment_id, a.state FROM authorizations a WHERE a.network = $1 AND a.asset = lower($2) AND a.payer = lower($3) AND a.nonce = $4`,
+  `SELECT a.id, a.payment_id, a.state FROM authorizations a WHERE a.network = $1 AND a.asset = $2 AND a.payer = $3 AND a.nonce = $4`,
 );
 const lapse = sql(
   'authorizations.lapse',
@@ -61,9 +61,13 @@ export class Authorizations {
     @Inject(paymentsLedgerConfig.token) private readonly config: Pick<PaymentsLedgerConfig, 'x402RpcTimeoutMs'>,
   ) {}
 
-  /** What an x402 client signs to pay this offer; null where its route takes no signed authorization. */
-  requirementsOf(payment: PaymentRow): ExactRequirements | null {
-    const asked = this.railOf(payment)?.exact?.requirements(watchedOffer(payment)) ?? null;
+  /**
+   * What an x402 client signs to pay this offer; null where its route takes no signed authorization.
+   * @param payload what was signed: it names an account that pays the fee, which the facilitator checks, and which may have changed since.
+   */
+  requirementsOf(payment: PaymentRow, payload?: ExactPayload): ExactRequirements | null {
+    const { feePayer } = payload?.accepted.extra ?? {};
+    const asked = this.railOf(payment)?.exact?.requirements(watchedOffer(payment), feePayer) ?? null;
     return asked && payment.keyless_offer !== null
       ? { ...asked, extra: { ...asked.extra, offer: payment.keyless_offer } }
       : asked;
@@ -72,8 +76,8 @@ export class Authorizations {
   /** Parses the authorization that is held for a payment. */
   read(payment: PaymentRow, text: string): SignedPayment {
     const exact = this.railOf(payment)?.exact;
-    const requirements = this.requirementsOf(payment);
     const payload = parsePayload(text);
+    const requirements = this.requirementsOf(payment, payload);
     if (!exact || !requirements) throw new Error(`payments of ${payment.rail} take no authorization any more`);
     invariant(payload, `the authorization of payment ${payment.id} was read before it was held`);
     return { payload, requirements, exact };
@@ -86,9 +90,9 @@ export class Authorizations {
    */
   async hold(payment: PaymentRow, text: string, leaseMs: number): Promise<string | undefined> {
     const exact = this.railOf(payment)?.exact;
-    const requirements = this.requirementsOf(payment);
-    if (!exact || !requirements) return 'unsupported_scheme';
     const payload = parsePayload(text);
+    const requirements = this.requirementsOf(payment, payload);
+    if (!exact || !requirements) return 'unsupported_scheme';
     if (!payload) return 'invalid_payload';
     const signed = await signedBy(payload, requirements);
     const checked = signed.valid ? await this.check({ payload, requirements, exact }, signed.payer, leaseMs) : signed;
@@ -104,7 +108,7 @@ export class Authorizations {
   /** Checks whether the authorization could be settled now and after `leaseMs`, by its terms and by the facilitator's `verify`. No money moves. */
   async check(
     { payload, requirements, exact }: SignedPayment,
-    payer: Address,
+    payer: string,
     leaseMs: number,
   ): Promise<{ valid: true; authorization: Authorization } | { valid: false; reason: string }> {
     const now = BigInt(Math.floor(Date.now() / 1_000));
@@ -112,20 +116,20 @@ export class Authorizations {
     if (!checked.valid) return checked;
     const verified = await this.verify({ payload, requirements, exact });
     if (verified.valid) return checked;
-    const isForeign = await this.isForeign(checked.authorization, requirements, exact);
+    const held = { ...checked.authorization, heldAt: new Date(), text: payload.text };
+    const isForeign = await this.isForeign(held, requirements, exact);
     return { valid: false, reason: isForeign ? 'authorization_used_elsewhere' : verified.reason };
   }
 
   /** An authorization that was used and that no payment holds may have paid a call that a restore from a backup has undone. */
   private async isForeign(
-    authorization: Authorization,
+    authorization: HeldAuthorization,
     requirements: ExactRequirements,
     exact: SignedPayment['exact'],
   ): Promise<boolean> {
-    const isUsed = await exact.isUsed?.(authorization, requirements).catch(() => false);
+    const isUsed = await exact.witness.isUsed?.(authorization, requirements).catch(() => false);
     if (!isUsed) return false;
-    const { network, asset } = requirements;
-    const known = await this.database.query(find, [network, asset, authorization.payer, authorization.nonce]);
+    const known = await this.database.query(find, keyOf(requirements, authorization));
     return known.length === 0;
   }
 
@@ -153,7 +157,7 @@ export class Authorizations {
   /** The balance in base units of the payment's asset; null if it is not known. */
   async balanceOf(payment: PaymentRow, payer: string): Promise<bigint | null> {
     const requirements = this.requirementsOf(payment);
-    const answer = requirements && this.railOf(payment)?.exact?.balanceOf?.(payer as Address, requirements);
+    const answer = requirements && this.railOf(payment)?.exact?.witness.balanceOf(payer, requirements);
     return answer ? this.inTime(answer).catch(() => null) : null;
   }
 
@@ -166,22 +170,30 @@ export class Authorizations {
   async store(
     tx: Tx,
     { id: paymentId, state, is_expired }: Pick<LockedPayment, 'id' | 'state' | 'is_expired'>,
-    { network, asset }: ExactRequirements,
-    { payer, nonce, validBefore }: Authorization,
+    requirements: ExactRequirements,
+    authorization: Authorization,
     text: string,
     leaseMs: number,
   ): Promise<string | undefined> {
     // The payment was paid by another authorization or transfer meanwhile, so the claim continues from that state.
     if (state !== 'pending') return undefined;
     if (is_expired) return 'offer_expired';
-    const until = validBefore < MAX_TIMESTAMP ? validBefore : MAX_TIMESTAMP;
-    const [held] = await tx.query(hold, [newId(), paymentId, network, asset, payer, nonce, until, text, leaseMs]);
+    const until = authorization.validBefore < MAX_TIMESTAMP ? authorization.validBefore : MAX_TIMESTAMP;
+    const key = keyOf(requirements, authorization);
+    const [held] = await tx.query(hold, [newId(), paymentId, ...key, until, text, leaseMs]);
     if (held) return undefined;
-    const [known] = await tx.query<{ id: string; payment_id: string }>(find, [network, asset, payer, nonce]);
-    return known?.payment_id === paymentId ? 'authorization_already_refused' : 'invalid_exact_evm_nonce_already_used';
+    const [known] = await tx.query<{ id: string; payment_id: string }>(find, key);
+    if (known?.payment_id === paymentId) return 'authorization_already_refused';
+    return isSolana(requirements.network) ? 'duplicate_settlement' : 'invalid_exact_evm_nonce_already_used';
   }
 
   private railOf(payment: PaymentRow): PaymentRail | undefined {
     return this.rails.find(({ id }) => id === payment.rail);
   }
+}
+
+/** What no two authorizations share: network, asset, payer and nonce. Addresses of EVM chains are the same in any letter case. */
+function keyOf({ network, asset }: ExactRequirements, { payer, nonce }: Authorization): string[] {
+  const addresses = isSolana(network) ? [asset, payer] : [asset.toLowerCase(), payer.toLowerCase()];
+  return [network, ...addresses, nonce];
 }

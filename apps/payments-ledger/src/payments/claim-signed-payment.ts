@@ -50,7 +50,7 @@ type Attempt = { claimed: CallPaymentRow | null } | { rejected: string } | { toS
  * Claims a payment that is only signed. A signature moves no money until the answer is stored, and a wallet can sign for more
  * than it holds. The unsettled calls of a payer are therefore bounded: in sum if the balance of the wallet is known, in
  * number if it is not. After a settlement of a payer has failed, its payments are settled before the seller is called, until
- * one succeeds.
+ * one succeeds; so is a payment whose signature may end before the seller has to answer.
  */
 @Injectable()
 export class ClaimSignedPayment {
@@ -105,7 +105,8 @@ export class ClaimSignedPayment {
     const limit = this.config.unsettledPerPayer;
     if (funds.balance === null && others!.count >= limit)
       throw refuse(claimPayment, 'too_many_unsettled', { limit, retry_after_seconds: 1 });
-    if (payer!.settles_first_since !== null) {
+    const { maxTimeoutSeconds } = this.authorizations.requirementsOf(payment)!;
+    if (payer!.settles_first_since !== null || leaseMs > maxTimeoutSeconds * 1_000) {
       await this.budgets.reserve(tx, payment, context);
       return { toSettle: await this.settleAuthorization.beginFirst(tx, payment) };
     }

@@ -1,5 +1,5 @@
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Address, Hex } from 'viem';
+import type { Hex } from 'viem';
 import { z } from 'zod';
 import type { ExactPayee } from '../rails/payment-rail.js';
 
@@ -96,7 +96,7 @@ export class KeylessTermsSeal {
     return {
       subjectId,
       network,
-      payTo: payTo as Address,
+      payTo,
       payee,
       amountBaseUnits,
       priceMicros,

@@ -6,10 +6,15 @@ import { Database, sql } from '@market/persistence';
 import { lookupCache } from '@market/runtime';
 import { invariant } from '@market/kernel';
 import { Inject, Injectable } from '@nestjs/common';
-import type { Address } from 'viem';
 import { exactRoutes, type ExactRoute } from '../rails/exact-routes.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
-import { parsePayload, signedBy, type Authorization, type ExactRequirements } from '../rails/x402/exact-payment.js';
+import {
+  parsePayload,
+  signedBy,
+  type Authorization,
+  type ExactPayload,
+  type ExactRequirements,
+} from '../rails/x402/exact-payment.js';
 import { Authorizations, type SignedPayment } from './authorizations.js';
 import { KeylessTermsSeal, type KeylessTerms } from './keyless-terms.js';
 import { Offers } from './offers.js';
@@ -61,7 +66,7 @@ export class OpenKeylessPayment {
   async execute(input: Input, context: RequestContext): Promise<Output> {
     const payload = parsePayload(input.authorization);
     if (!payload) return rejected('invalid_payload');
-    const offered = this.read(payload.accepted.extra);
+    const offered = this.read(payload);
     if (!offered) return rejected('accepted_mismatch');
     if (offered.terms.subjectId !== input.listing.listingId) throw refuse(openKeylessPayment, 'listing_mismatch', {});
     const signed = await signedBy(payload, offered.requirements);
@@ -91,16 +96,13 @@ export class OpenKeylessPayment {
     }
   }
 
-  private read({ relayRequestId, offer }: { relayRequestId: string; offer?: string }): Offered | undefined {
+  private read({ accepted: { extra } }: ExactPayload): Offered | undefined {
+    const { relayRequestId, offer, feePayer } = extra;
     const terms = this.seal.read({ relayRequestId, offer });
     const route = exactRoutes(this.rails).find(({ route }) => route.network === terms?.network);
     if (!terms || !route || offer === undefined) return undefined;
-    const asked = route.exact.requirements({
-      relayRequestId,
-      route: route.route,
-      amountBaseUnits: terms.amountBaseUnits,
-      payTo: terms.payTo,
-    });
+    const { amountBaseUnits, payTo } = terms;
+    const asked = route.exact.requirements({ relayRequestId, route: route.route, amountBaseUnits, payTo }, feePayer);
     return asked
       ? { terms, sealed: offer, route, requirements: { ...asked, extra: { ...asked.extra, offer } } }
       : undefined;
@@ -114,7 +116,7 @@ export class OpenKeylessPayment {
   private check(
     { terms }: Offered,
     signed: SignedPayment,
-    payer: Address,
+    payer: string,
     leaseMs: number,
   ): ReturnType<Authorizations['check']> | { valid: false; reason: string } {
     return terms.expiresAt.getTime() <= Date.now()

@@ -5,13 +5,18 @@ import { invariant, newId, type Micros } from '@market/kernel';
 import { isRefusal, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
-import type { Address } from 'viem';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { toUsdAmount } from '../fees/usd-amount.js';
 import { exactRoutes, type ExactRoute } from '../rails/exact-routes.js';
 import { baseUnitsOf, PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import { PLAY_PAYEE, SandboxRail } from '../rails/sandbox/sandbox.rail.js';
-import { parsePayload, signedBy, type Authorization, type ExactRequirements } from '../rails/x402/exact-payment.js';
+import {
+  isSolana,
+  parsePayload,
+  signedBy,
+  type Authorization,
+  type ExactRequirements,
+} from '../rails/x402/exact-payment.js';
 import { Authorizations } from './authorizations.js';
 import { KeylessTermsSeal, type KeylessTerms } from './keyless-terms.js';
 import { ReconcilePayment } from './reconcile-payment.js';
@@ -101,7 +106,8 @@ export class PayFees {
     return { outcome: 'payment_required', due: toUsdAmount(due), amount: toUsdAmount(amount), accepts, reason };
   }
 
-  private payToOf({ rail }: ExactRoute): Address | undefined {
+  private payToOf({ rail, route: { network } }: ExactRoute): string | undefined {
+    if (isSolana(network)) return this.config.feeSolanaAddress;
     return (
       this.config.feeAddress ?? this.config.x402PayToAddress ?? (rail instanceof SandboxRail ? PLAY_PAYEE : undefined)
     );
@@ -110,10 +116,10 @@ export class PayFees {
   private async hold(sellerId: string, text: string): Promise<Held> {
     const payload = parsePayload(text);
     if (!payload) return { rejected: 'invalid_payload' };
-    const { relayRequestId, offer } = payload.accepted.extra;
+    const { relayRequestId, offer, feePayer } = payload.accepted.extra;
     const terms = this.seal.read({ relayRequestId, offer });
     const exactRoute = exactRoutes(this.rails).find(({ route }) => route.network === terms?.network);
-    const requirements = terms && exactRoute && requirementsOf(exactRoute, terms, relayRequestId, offer!);
+    const requirements = terms && exactRoute && requirementsOf(exactRoute, terms, relayRequestId, offer!, feePayer);
     if (!requirements || terms.subjectId !== sellerId) return { rejected: 'accepted_mismatch' };
     const signed = await signedBy(payload, requirements);
     if (!signed.valid) return { rejected: signed.reason };
@@ -201,7 +207,8 @@ function requirementsOf(
   { payTo, amountBaseUnits }: KeylessTerms,
   relayRequestId: string,
   offer: string,
+  feePayer?: string,
 ): (ExactRequirements & { extra: { offer: string } }) | null {
-  const asked = exact.requirements({ relayRequestId, route, amountBaseUnits, payTo });
+  const asked = exact.requirements({ relayRequestId, route, amountBaseUnits, payTo }, feePayer);
   return asked && { ...asked, extra: { ...asked.extra, offer } };
 }

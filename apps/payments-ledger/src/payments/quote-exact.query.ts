@@ -45,5 +45,6 @@ function termsOf({ exact, route }: ExactRoute, payee: ExactPayee | null, price: 
     });
   if (!asked) return [];
   const { extra, ...terms } = asked;
-  return [{ ...terms, extra: { name: extra.name, version: extra.version } }];
+  const { name, version, feePayer } = extra;
+  return [{ ...terms, extra: feePayer === undefined ? { name, version } : { feePayer } }];
 }

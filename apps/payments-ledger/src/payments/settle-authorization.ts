@@ -5,7 +5,6 @@ import { newRequestContext, Refusal, refuse, type RequestContext } from '@market
 import { Database, sql, type Tx } from '@market/persistence';
 import { Jobs } from '@market/runtime';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
-import type { Address, Hash, Hex } from 'viem';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { BookFees } from '../fees/book-fees.js';
 import { verifySale } from '../journal/verify-journal.js';
@@ -27,8 +26,8 @@ export interface AuthorizationRow {
   id: string;
   payment_id: string;
   state: 'held' | 'settling' | 'settled' | 'refused' | 'lapsed';
-  payer: Address;
-  nonce: Hex;
+  payer: string;
+  nonce: string;
   valid_before: Date;
   payload: string;
   /** The call to charge for after the settlement; null if it is settled before the seller is called. */
@@ -201,18 +200,18 @@ export class SettleAuthorization implements OnApplicationBootstrap {
    * The transaction that settled an authorization which is only held here, as after a restore from a backup that was made before
    * it was settled; null if there is none. @throws Error if the chain does not tell.
    */
-  async findSettled(paymentId: string): Promise<Hash | null> {
+  async findSettled(paymentId: string): Promise<string | null> {
     const [payment] = await this.database.query<PaymentRow>(payments, [paymentId]);
     if (!payment || !paysBySignature(payment)) return null;
     const [row] = await this.database.query<AuthorizationRow>(find, [payment.authorization_id]);
     const signed = this.authorizations.read(payment, row!.payload);
     if (!(await isUsed(row!, signed))) return null;
-    const outcome = await signed.exact.settlementOf(toHeld(row!), signed.requirements);
+    const outcome = await signed.exact.witness.settlementOf(toHeld(row!), signed.requirements);
     return outcome?.settled ? outcome.transactionHash : null;
   }
 
   /** Records that a held authorization was settled. Its payment is locked. */
-  async recordSettled(tx: Tx, { id, authorization_id }: PaymentRow, transactionHash: Hash): Promise<void> {
+  async recordSettled(tx: Tx, { id, authorization_id }: PaymentRow, transactionHash: string): Promise<void> {
     await tx.query(settled, [id, authorization_id, transactionHash]);
     await tx.query(paid, [id, this.config.retryWindowSeconds]);
   }
@@ -266,7 +265,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
   }
 
   /** The transaction that moved the money. @throws Refusal `settlement_refused`, `settlement_unknown`. */
-  private async learn(row: AuthorizationRow, known?: PaymentRow): Promise<Hash> {
+  private async learn(row: AuthorizationRow, known?: PaymentRow): Promise<string> {
     const payment = known ?? (await this.database.query<PaymentRow>(payments, [row.payment_id]))[0];
     invariant(payment, `payment ${row.payment_id} exists`);
     this.underSettlement.set(row.id, row.attempts);
@@ -306,7 +305,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
 
   private async lookUp(row: AuthorizationRow, { exact, requirements }: SignedPayment): Promise<Settlement | null> {
     try {
-      return await exact.settlementOf(toHeld(row), requirements);
+      return await exact.witness.settlementOf(toHeld(row), requirements);
     } catch (error) {
       this.logger.warn(
         `what became of the authorization of payment ${row.payment_id} is not known: ${messageOf(error)}`,
@@ -318,7 +317,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
   private async complete(
     tx: Tx,
     row: AuthorizationRow,
-    transactionHash: Hash,
+    transactionHash: string,
     context: Pick<RequestContext, 'requestId' | 'traceparent'>,
   ): Promise<{ payment: PaymentRow; completedAt: Date }> {
     const payment = await this.reconcilePayment.lock(tx, row.payment_id);
@@ -346,20 +345,21 @@ export class SettleAuthorization implements OnApplicationBootstrap {
 
 const unknown = (): Refusal => refuse(settlePayment, 'settlement_unknown', { retry_after_seconds: RETRY_SECONDS });
 
-export const toHeld = ({ payer, nonce, valid_before, created_at }: AuthorizationRow): HeldAuthorization => ({
+export const toHeld = ({ payer, nonce, valid_before, payload, created_at }: AuthorizationRow): HeldAuthorization => ({
   payer,
   nonce,
   validBefore: BigInt(Math.floor(valid_before.getTime() / 1_000)),
   heldAt: created_at,
+  text: payload,
 });
 
 const isUsed = async (row: AuthorizationRow, { exact, requirements }: SignedPayment): Promise<boolean> =>
-  (await exact.isUsed?.(toHeld(row), requirements)) ?? false;
+  (await exact.witness.isUsed?.(toHeld(row), requirements)) ?? false;
 
 /** The chain has the last word where it can be asked. */
 const isConfirmed = (
-  transactionHash: Hash,
+  transactionHash: string,
   row: AuthorizationRow,
   { exact, requirements }: SignedPayment,
 ): Promise<boolean> =>
-  exact.isSettledBy ? exact.isSettledBy(transactionHash, toHeld(row), requirements) : Promise.resolve(true);
+  exact.witness.isSettledBy?.(transactionHash, toHeld(row), requirements) ?? Promise.resolve(true);

@@ -7,7 +7,7 @@ import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { Journal } from '../journal/journal.js';
 import { paidOut } from '../journal/posting.js';
 import { lockTransaction, transfersIn, type TokenTransfer } from '../rails/x402/token-transfers.js';
-import { chainsOf } from '../rails/x402/x402-settings.js';
+import { evmChainsOf } from '../rails/x402/x402-settings.js';
 
 interface ExportedWallet {
   wallet: string;
@@ -129,7 +129,7 @@ export class ConfirmPayouts {
   /** The transfers of USDC that left addresses of the operator's. */
   private async ownTransfers(network: string, transaction: Hash, payers: Address[]): Promise<TokenTransfer[]> {
     const { x402Chains, x402Usdc, x402PayToAddress, feeAddress, x402RpcTimeoutMs } = this.config;
-    const chain = x402Chains && chainsOf(x402Chains, x402Usdc).find((known) => known.network === network);
+    const chain = x402Chains && evmChainsOf(x402Chains, x402Usdc).find((known) => known.network === network);
     if (!chain) throw new CommandFailure(`${network} is not among PAYMENTS_LEDGER_X402_CHAINS`);
     const own = [x402PayToAddress, feeAddress, ...payers].filter((address) => address !== undefined);
     const found = await transfersIn(transaction, chain, x402RpcTimeoutMs).catch((error: Error) => {

@@ -2,7 +2,6 @@ import type { Micros } from '@market/kernel';
 import type { RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import type { Address } from 'viem';
 import { SellerWallets } from '../rails/seller-wallets.js';
 
 const due = sql(
@@ -24,7 +23,7 @@ export interface DuePayout {
   sellerId: string;
   network: string;
   /** Where the seller is paid now; null where it has no wallet that may be paid. */
-  wallet: Address | null;
+  wallet: string | null;
   amountMicros: Micros;
   /** When it was exported last, if nothing was confirmed since: it may have been paid. */
   unconfirmedSince: Date | null;
@@ -50,6 +49,7 @@ export class DuePayouts {
     }>(due, [minimumMicros > 0n ? minimumMicros : 1n, network]);
     const wallets = await this.sellers.find(
       rows.map(({ seller_id }) => seller_id),
+      'evm',
       context,
     );
     return rows.map((row, index) => ({

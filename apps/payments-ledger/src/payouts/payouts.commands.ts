@@ -2,7 +2,7 @@ import { formatDecimal, isUuid, parseDecimal, type Micros } from '@market/kernel
 import { CommandFailure, type CommandDefinition } from '@market/runtime';
 import { isAddress, isHash, type Address, type Hash } from 'viem';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
-import { chainsOf, type X402Chain } from '../rails/x402/x402-settings.js';
+import { evmChainsOf, type X402Chain } from '../rails/x402/x402-settings.js';
 import { ConfirmPayouts, type Confirmation } from './confirm-payouts.use-case.js';
 import { ExportPayouts, type ExportedPayout } from './export-payouts.use-case.js';
 import { safeBatch } from './safe-batch.js';
@@ -27,7 +27,7 @@ export const exportPayouts: CommandDefinition = {
     if (again !== undefined && again !== 'all' && !isUuid(again))
       throw new CommandFailure('--again must be the id of a seller, or all');
     const config = container.get<PaymentsLedgerConfig>(paymentsLedgerConfig.token);
-    const chains = config.x402Chains ? chainsOf(config.x402Chains, config.x402Usdc) : [];
+    const chains = config.x402Chains ? evmChainsOf(config.x402Chains, config.x402Usdc) : [];
     const only = network ?? (format === 'safe' && chains.length === 1 ? chains[0]!.network : null);
     if (only !== null && !chains.some((chain) => chain.network === only))
       throw new CommandFailure(`${only} is not among PAYMENTS_LEDGER_X402_CHAINS`);

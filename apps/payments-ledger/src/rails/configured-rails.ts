@@ -1,13 +1,18 @@
 import type { MessageBus } from '@market/messaging';
 import type { PaymentsLedgerConfig } from '../config.js';
-import type { PaymentRail } from './payment-rail.js';
+import type { PaymentRail, PricedOffer } from './payment-rail.js';
 import { RelayRail } from './relay/relay.rail.js';
 import type { SellerWallets } from './seller-wallets.js';
+import { AuthorizationsOnChain } from './x402/authorizations-on-chain.js';
+import { evmRequirements } from './x402/exact-evm.js';
+import { solanaRequirements } from './x402/exact-solana.js';
 import type { Facilitator } from './x402/facilitator.js';
 import { HttpFacilitator } from './x402/http-facilitator.js';
 import { LocalFacilitator } from './x402/local-facilitator.js';
+import { LocalSolanaFacilitator } from './x402/local-solana-facilitator.js';
+import { TransactionsOnSolana } from './x402/transactions-on-solana.js';
 import { X402Rail } from './x402/x402.rail.js';
-import { chainsOf, type X402Chain } from './x402/x402-settings.js';
+import { evmChainsOf, solanaChainsOf } from './x402/x402-settings.js';
 
 /** The rails that an operator's variables turn on. */
 export const configuredRails = (
@@ -17,25 +22,44 @@ export const configuredRails = (
 ): PaymentRail[] => [...x402Rails(config, sellers), ...relayRails(config, bus)];
 
 function x402Rails(config: PaymentsLedgerConfig, sellers: SellerWallets): PaymentRail[] {
-  const { x402Chains, minimumX402Micros, x402RpcTimeoutMs: requestTimeoutMs } = config;
+  const { x402Chains, facilitatorKey, facilitatorSolanaKey } = config;
   const payTo = config.x402PayTo === 'seller' ? sellers : config.x402PayToAddress;
   if (!x402Chains || !payTo) return [];
-  const chains = chainsOf(x402Chains, config.x402Usdc);
-  const facilitator = facilitatorOf(config, chains);
-  return facilitator
-    ? [new X402Rail({ payTo, chains, minimumMicros: BigInt(minimumX402Micros), facilitator, requestTimeoutMs })]
-    : [];
+  const [evm, solana] = [evmChainsOf(x402Chains, config.x402Usdc), solanaChainsOf(x402Chains)];
+  const remote = remoteFacilitator(config);
+  const settings = { payTo, minimumMicros: BigInt(config.minimumX402Micros) };
+  const rails: PaymentRail[] = [];
+  const onEvm = remote ?? (facilitatorKey && new LocalFacilitator(evm, facilitatorKey));
+  if (onEvm && evm.length > 0) {
+    const networks = evm.map((chain) => ({
+      network: chain.network,
+      witness: new AuthorizationsOnChain(chain, config.x402RpcTimeoutMs),
+      requirements: (offer: PricedOffer) => evmRequirements(offer, chain.usdc),
+    }));
+    rails.push(new X402Rail({ ...settings, id: 'x402', chainType: 'evm', facilitator: onEvm, networks }));
+  }
+  const onSolana = remote ?? (facilitatorSolanaKey && new LocalSolanaFacilitator(solana, facilitatorSolanaKey));
+  if (onSolana && solana.length > 0) {
+    // Asked for ahead, so that the first offer has it.
+    onSolana.feePayerOf(solana[0]!.network);
+    const networks = solana.map((chain) => ({
+      network: chain.network,
+      witness: new TransactionsOnSolana(chain, config.x402RpcTimeoutMs),
+      requirements: (offer: PricedOffer, feePayer = onSolana.feePayerOf(chain.network)) =>
+        feePayer === null ? null : solanaRequirements(offer, chain.usdc, feePayer),
+    }));
+    rails.push(
+      new X402Rail({ ...settings, id: 'x402-solana', chainType: 'solana', facilitator: onSolana, networks }),
+    );
+  }
+  return rails;
 }
 
-function facilitatorOf(config: PaymentsLedgerConfig, chains: X402Chain[]): Facilitator | undefined {
-  if (config.facilitatorUrl)
-    return new HttpFacilitator({
-      url: config.facilitatorUrl,
-      apiKey: config.facilitatorApiKey,
-      timeoutMs: config.facilitatorTimeoutMs,
-    });
-  return config.facilitatorKey ? new LocalFacilitator(chains, config.facilitatorKey) : undefined;
-}
+const remoteFacilitator = ({
+  facilitatorUrl: url,
+  facilitatorApiKey: apiKey,
+  facilitatorTimeoutMs: timeoutMs,
+}: PaymentsLedgerConfig): Facilitator | undefined => (url ? new HttpFacilitator({ url, apiKey, timeoutMs }) : undefined);
 
 /** Last: a transfer between two wallets of one chain costs less than one that is carried. */
 function relayRails(config: PaymentsLedgerConfig, bus: MessageBus): PaymentRail[] {

@@ -2,10 +2,9 @@ import type { Currency } from '@market/contracts';
 import type { Micros } from '@market/kernel';
 import type { RequestContext } from '@market/messaging';
 import type { Tx } from '@market/persistence';
-import type { Address, Hash } from 'viem';
 import type { Observation } from '../payments/payment-state.js';
-import type { Authorization, ExactRequirements } from './x402/exact-payment.js';
-import type { Facilitator, HeldAuthorization, Settlement } from './x402/facilitator.js';
+import type { ExactRequirements } from './x402/exact-payment.js';
+import type { Facilitator, SettlementWitness } from './x402/facilitator.js';
 
 /** A currency on a chain, and how it is paid there. */
 export interface Route {
@@ -43,7 +42,7 @@ export interface DraftOffer {
 
 /** Whom a signed authorization pays. */
 export interface ExactPayee {
-  payTo: Address;
+  payTo: string;
   payee: Extract<Payee, 'operator' | 'seller'>;
 }
 
@@ -94,26 +93,19 @@ export interface PaymentRail {
   /** Present if offers can be paid by a signed authorization (x402 `exact`). */
   readonly exact?: {
     /** The one recipient of all authorizations; null if each pays its seller. Authorizations of different offers differ by their nonce. */
-    readonly payTo: Address | null;
+    readonly payTo: string | null;
     /** Whom authorizations for calls of these sellers pay, in the order asked; null for a seller that cannot be paid. */
     payeesOf(sellerIds: readonly string[], context: RequestContext): Promise<(ExactPayee | null)[]>;
-    /** What the buyer signs for an offer; null if its route takes no authorization. */
-    requirements(offer: PricedOffer): ExactRequirements | null;
+    /**
+     * What the buyer signs for an offer; null if its route takes no authorization.
+     * @param feePayer on Solana: the account that a signed transaction names, where it is not the one that the facilitator names now.
+     */
+    requirements(offer: PricedOffer, feePayer?: string): ExactRequirements | null;
     readonly facilitator: Facilitator;
     /** Whether a transfer that is not final yet is on its way to the offer, where transfers pay offers of this rail as well. */
     isArriving?(through: Pick<Tx, 'query'>, paymentId: string): Promise<boolean>;
-    /** The payer's balance of the required asset. @throws Error if it is not known. */
-    balanceOf?(payer: Address, requirements: ExactRequirements): Promise<bigint>;
-    /** Whether the authorization was used, by whomever, where another party than the facilitator can tell. @throws Error if that is not known. */
-    isUsed?(authorization: Authorization, requirements: ExactRequirements): Promise<boolean>;
-    /** Whether this transaction settled the authorization, where another party than the facilitator can tell. @throws Error if that is not known. */
-    isSettledBy?(
-      transactionHash: Hash,
-      authorization: HeldAuthorization,
-      requirements: ExactRequirements,
-    ): Promise<boolean>;
-    /** The outcome of an authorization that was submitted to the facilitator; null while it may still be settled. @throws Error if that is not known. */
-    settlementOf(authorization: HeldAuthorization, requirements: ExactRequirements): Promise<Settlement | null>;
+    /** Who tells what became of an authorization. `isUsed` and `isSettledBy` are there where another party than the facilitator can tell. */
+    readonly witness: Pick<SettlementWitness, 'balanceOf' | 'settlementOf'> & Partial<SettlementWitness>;
   };
 }
 

@@ -1,13 +1,15 @@
 import { rpcServerCheck, type Check } from '@market/runtime';
+import { createSolanaRpc, type Address } from '@solana/kit';
 import type { PaymentsLedgerConfig } from '../config.js';
-import { chainsOf } from './x402/x402-settings.js';
+import { evmChainsOf, solanaChainsOf } from './x402/x402-settings.js';
 
 const TIMEOUT_MS = 5_000;
 const USDC_DECIMALS = 6;
 
 /** What the configured rails need of the world: RPC servers, the facilitator and Relay. */
 export const railChecks = (config: PaymentsLedgerConfig): Check[] => {
-  const chains = config.x402Chains ? chainsOf(config.x402Chains, config.x402Usdc) : [];
+  const chains = evmChainsOf(config.x402Chains ?? new Map<string, string[]>(), config.x402Usdc);
+  const clusters = solanaChainsOf(config.x402Chains ?? new Map<string, string[]>());
   return [
     ...chains.flatMap(({ chainId, usdc, rpcUrls }) =>
       rpcUrls.map((url) =>
@@ -19,12 +21,28 @@ export const railChecks = (config: PaymentsLedgerConfig): Check[] => {
         }),
       ),
     ),
-    ...(config.facilitatorUrl && chains.length > 0
-      ? [facilitatorCheck(config.facilitatorUrl, config.facilitatorApiKey, chains)]
+    ...clusters.flatMap(({ network, usdc, rpcUrls }) => rpcUrls.map((url) => clusterCheck(url, network, usdc))),
+    ...(config.facilitatorUrl && config.x402Chains
+      ? [facilitatorCheck(config.facilitatorUrl, config.facilitatorApiKey, [...chains, ...clusters])]
       : []),
     ...(config.relayUrl ? [relayCheck(config.relayUrl, config)] : []),
   ];
 };
+
+/** The cluster that a server serves is named by its genesis hash, of which the CAIP-2 id has the first 32 characters. */
+const clusterCheck = (url: string, network: string, usdc: string): Check => ({
+  variable: 'PAYMENTS_LEDGER_X402_CHAINS',
+  subject: `RPC server ${new URL(url).host}`,
+  async problems() {
+    const server = createSolanaRpc(url);
+    const timeout = { abortSignal: AbortSignal.timeout(TIMEOUT_MS) };
+    const genesis = await server.getGenesisHash().send(timeout);
+    if (network !== `solana:${genesis.slice(0, 32)}`)
+      return [`PAYMENTS_LEDGER_X402_CHAINS: what answers there serves the cluster ${genesis}, not ${network}`];
+    const { value } = await server.getAccountInfo(usdc as Address, { encoding: 'base64' }).send(timeout);
+    return value ? [] : [`PAYMENTS_LEDGER_X402_CHAINS: the server of ${network} knows of no USDC`];
+  },
+});
 
 /** What a facilitator settles it says itself: `GET /supported`. */
 const facilitatorCheck = (url: string, apiKey: string | undefined, chains: { network: string }[]): Check => ({

@@ -1,8 +1,10 @@
 import { findPayoutWallets } from '@market/contracts/identity';
+import type { RequestOf } from '@market/contracts';
 import type { MessageBus, RequestContext } from '@market/messaging';
 import { GroupCommit } from '@market/persistence';
 import { lookupCache } from '@market/runtime';
-import type { Address } from 'viem';
+
+export type ChainType = RequestOf<typeof findPayoutWallets>['chainType'];
 
 /** A seller that names another wallet is paid to it after this time at the latest. */
 const CACHE_TTL_MS = 2_000;
@@ -14,29 +16,38 @@ interface Asked {
   context: RequestContext;
 }
 
-/** The EVM wallets that sellers are paid to, as identity knows them. Sellers that are asked for at the same time share one request. */
+/** The wallets that sellers are paid to, as identity knows them. Sellers that are asked for at the same time share one request. */
 export class SellerWallets {
-  private readonly asking: GroupCommit<Asked, Address | false>;
-  private readonly known = lookupCache<Address | false, RequestContext>(CACHE_TTL_MS, (sellerId, context) =>
-    this.asking.submit({ sellerId, context }),
-  );
+  private readonly known: Record<ChainType, ReturnType<SellerWallets['wallets']>>;
 
   constructor(private readonly bus: Pick<MessageBus, 'request'>) {
-    this.asking = new GroupCommit((asked) => this.ask(asked), 128, LANES);
+    this.known = { evm: this.wallets('evm'), solana: this.wallets('solana') };
   }
 
   /** In the order asked; null for a seller without one. At most one bus request. */
-  async find(sellerIds: readonly string[], context: RequestContext): Promise<(Address | null)[]> {
-    const found = await Promise.all(sellerIds.map((sellerId) => this.known.forceFetch(sellerId, { context })));
+  async find(
+    sellerIds: readonly string[],
+    chainType: ChainType,
+    context: RequestContext,
+  ): Promise<(string | null)[]> {
+    const known = this.known[chainType];
+    const found = await Promise.all(sellerIds.map((sellerId) => known.forceFetch(sellerId, { context })));
     return found.map((address) => address || null);
   }
 
-  private async ask(asked: Asked[]): Promise<(Address | false)[]> {
+  private wallets(chainType: ChainType) {
+    const asking = new GroupCommit<Asked, string | false>((asked) => this.ask(asked, chainType), 128, LANES);
+    return lookupCache<string | false, RequestContext>(CACHE_TTL_MS, (sellerId, context) =>
+      asking.submit({ sellerId, context }),
+    );
+  }
+
+  private async ask(asked: Asked[], chainType: ChainType): Promise<(string | false)[]> {
     const { payouts } = await this.bus.request(
       findPayoutWallets,
-      { sellerIds: asked.map(({ sellerId }) => sellerId), chainType: 'evm' },
+      { sellerIds: asked.map(({ sellerId }) => sellerId), chainType },
       asked[0]!.context,
     );
-    return payouts.map((address) => (address as Address | null) ?? false);
+    return payouts.map((address) => address ?? false);
   }
 }

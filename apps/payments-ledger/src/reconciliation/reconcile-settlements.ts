@@ -1,12 +1,12 @@
 import { Database, sql } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
-import { TransactionReceiptNotFoundError, type Hash } from 'viem';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { Authorizations } from '../payments/authorizations.js';
 import { messageOf } from '../payments/message-of.js';
 import { paymentColumns, watchedOffer, type PaymentRow } from '../payments/payment.js';
 import { toHeld, type AuthorizationRow } from '../payments/settle-authorization.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
+import { TransactionNotFoundError } from '../rails/x402/facilitator.js';
 
 /** Payments that have ended and with which another party moved money, or could have: by a settlement, or by a signature that was refused or lapsed. */
 const settlements = `FROM payments p LEFT JOIN reconciliations r ON r.payment_id = p.id
@@ -101,14 +101,14 @@ export class ReconcileSettlements {
     if (!this.config.x402Chains?.get(network)?.length) return null;
     for (const row of rows) {
       if (row === settled) {
-        const paid = await exact.isSettledBy!(hash as Hash, toHeld(row), requirements).catch((error: unknown) => {
-          if (error instanceof TransactionReceiptNotFoundError) return null;
+        const paid = await exact.witness.isSettledBy!(hash!, toHeld(row), requirements).catch((error: unknown) => {
+          if (error instanceof TransactionNotFoundError) return null;
           throw error;
         });
         if (paid === null) return `${hash} is not on ${network}`;
         if (!paid) return `${hash} did not pay ${amount} base units to ${pay_to} by the signature of ${row.payer}`;
       } else {
-        const outcome = await exact.settlementOf(toHeld(row), requirements);
+        const outcome = await exact.witness.settlementOf(toHeld(row), requirements);
         if (!outcome) throw new Error(`a signature that was ${row.state} may still be settled`);
         if (outcome.settled)
           return `${outcome.transactionHash} took ${amount} base units by a signature that is ${row.state} in the books`;

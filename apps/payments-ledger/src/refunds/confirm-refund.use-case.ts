@@ -4,10 +4,10 @@ import { confirmRefund, type RefundView } from '@market/contracts/payments-ledge
 import { MessageBus, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, isUniqueViolation, recordOperatorAction, sql, type OperatorAction } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
-import type { Address, Hash } from 'viem';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { toUsdAmount } from '../fees/usd-amount.js';
-import { lockTransaction } from '../rails/x402/token-transfers.js';
+import { isSolana } from '../rails/x402/exact-payment.js';
+import { lockTransaction, transactionIdOf } from '../rails/x402/token-transfers.js';
 import { CompleteRefund } from './complete-refund.js';
 import { refundColumns, toRefundView, type ShownRefundRow } from './refund.js';
 import { TransfersOnChain } from './transfers-on-chain.js';
@@ -50,15 +50,15 @@ export class ConfirmRefund {
     if (refund.owed_by !== 'seller' || refund.seller_id !== accountId) throw refuse(confirmRefund, 'not_debtor', {});
     const { payouts } = await this.bus.request(
       findPayoutWallets,
-      { sellerIds: [accountId], chainType: 'evm' },
+      { sellerIds: [accountId], chainType: isSolana(refund.network) ? 'solana' : 'evm' },
       context,
     );
-    await this.confirm(refund, transaction as Hash, payouts[0] as Address | null, context);
+    await this.confirm(refund, transaction, payouts[0]!, context);
     return toRefundView((await this.find(refund.id))!, accountId, this.config.refundGraceDays);
   }
 
   /** By the operator, which may pay any refund from any wallet. */
-  async byOperator(refundId: string, transaction: Hash, by: Operator, context: RequestContext): Promise<void> {
+  async byOperator(refundId: string, transaction: string, by: Operator, context: RequestContext): Promise<void> {
     const refund = await this.find(refundId);
     if (!refund) throw refuse(confirmRefund, 'refund_not_found', {});
     await this.confirm(refund, transaction, undefined, context, by);
@@ -67,8 +67,8 @@ export class ConfirmRefund {
   /** @param from the wallet that must have paid; null where the debtor has none. */
   private async confirm(
     refund: ShownRefundRow,
-    transaction: Hash,
-    from: Address | null | undefined,
+    transaction: string,
+    from: string | null | undefined,
     context: RequestContext,
     by?: Operator,
   ): Promise<void> {
@@ -82,7 +82,7 @@ export class ConfirmRefund {
         : await this.chains.find(network, {
             transaction,
             from,
-            to: wallet as Address,
+            to: wallet,
             atLeast: amountMicros,
             since: refund.due_since,
           });
@@ -93,7 +93,7 @@ export class ConfirmRefund {
       throw refuse(confirmRefund, 'transfer_not_found', { network, wallet, amount: toUsdAmount(amountMicros) });
     for (const logIndex of transfers) {
       try {
-        const transfer = { transactionHash: transaction.toLowerCase(), logIndex };
+        const transfer = { transactionHash: transactionIdOf(transaction), logIndex };
         const isPaid = await this.database.transaction(async (tx) => {
           await lockTransaction(tx, transfer.transactionHash);
           const [payout] = await tx.query<{ found: boolean }>(isPayout, [network, transfer.transactionHash, logIndex]);

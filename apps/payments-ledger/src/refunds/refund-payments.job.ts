@@ -7,6 +7,7 @@ import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common'
 import { createHash } from 'node:crypto';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { FeeStandings } from '../fees/fee-standings.js';
+import { isSolana } from '../rails/x402/exact-payment.js';
 import { CompleteRefund } from './complete-refund.js';
 import type { RefundRow } from './refund.js';
 
@@ -73,14 +74,17 @@ export class RefundPayments implements OnApplicationBootstrap {
   }
 
   private async findWallets(): Promise<void> {
-    const refunds = await this.database.query<Pick<RefundRow, 'id' | 'buyer_id'>>(withoutWallet);
-    if (refunds.length === 0) return;
-    const { payouts } = await this.bus.request(
-      findPayoutWallets,
-      { sellerIds: refunds.map(({ buyer_id }) => buyer_id), chainType: 'evm' },
-      newRequestContext(),
-    );
-    await this.database.query(setWallets, [refunds.map(({ id }) => id), payouts]);
+    const refunds = await this.database.query<Pick<RefundRow, 'id' | 'buyer_id' | 'network'>>(withoutWallet);
+    for (const chainType of ['evm', 'solana'] as const) {
+      const onChain = refunds.filter(({ network }) => isSolana(network) === (chainType === 'solana'));
+      if (onChain.length === 0) continue;
+      const { payouts } = await this.bus.request(
+        findPayoutWallets,
+        { sellerIds: onChain.map(({ buyer_id }) => buyer_id), chainType },
+        newRequestContext(),
+      );
+      await this.database.query(setWallets, [onChain.map(({ id }) => id), payouts]);
+    }
   }
 
   private markOneOverdue(): Promise<boolean> {

@@ -1,7 +1,7 @@
 import { newRequestContext, Refusal } from '@market/messaging';
 import { isUuid } from '@market/kernel';
 import { CommandFailure, type CommandDefinition } from '@market/runtime';
-import type { Hash } from 'viem';
+import { TRANSACTION_ID } from '../rails/x402/facilitator.js';
 import { ConfirmRefund } from './confirm-refund.use-case.js';
 
 /** For what the operator owes, and for what it pays in a seller's place. */
@@ -10,12 +10,12 @@ export const refundsConfirm: CommandDefinition = {
   help: 'takes a transaction as the payment of a refund, once its chain shows the transfer to the buyer',
   arguments: ['refund id', 'transaction'],
   async run(container, { operator, arguments: [refundId, transaction] }) {
-    if (!isUuid(refundId!) || !/^0x[0-9a-fA-F]{64}$/.test(transaction!))
-      throw new CommandFailure('a refund is named by its id, and a transaction by 0x and 64 hex digits');
+    if (!isUuid(refundId!) || !TRANSACTION_ID.test(transaction!))
+      throw new CommandFailure('a refund is named by its id, and a transaction by its hash, or its signature on Solana');
     try {
       await container
         .get(ConfirmRefund)
-        .byOperator(refundId!, transaction as Hash, { operator, command: 'refunds confirm' }, newRequestContext());
+        .byOperator(refundId!, transaction!, { operator, command: 'refunds confirm' }, newRequestContext());
       return `refund ${refundId} is paid by ${transaction}`;
     } catch (error) {
       if (error instanceof Refusal) throw new CommandFailure(`${error.message} (${error.reason})`);

@@ -13,18 +13,20 @@ import {
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { timed } from '../rails/metrics.js';
 import { receiptOf } from '../rails/x402/token-transfers.js';
-import { chainsOf } from '../rails/x402/x402-settings.js';
+import { isSolana } from '../rails/x402/exact-payment.js';
+import { evmChainsOf, solanaChainsOf } from '../rails/x402/x402-settings.js';
+import { TransfersOnSolana } from './transfers-on-solana.js';
 
 const abi = parseAbi([
   'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
   'event Transfer(address indexed from, address indexed to, uint256 value)',
 ]);
 
-interface Wanted {
-  transaction: Hash;
+export interface WantedTransfer {
+  transaction: string;
   /** Any where it is left out. */
-  from?: Address;
-  to: Address;
+  from?: string;
+  to: string;
   /** In micros, which are the base units of USDC. */
   atLeast: bigint;
   since: Date;
@@ -34,28 +36,35 @@ interface Wanted {
 @Injectable()
 export class TransfersOnChain {
   private readonly chains: Map<string, { server: PublicClient; usdc: Address; chainId: number; network: string }>;
+  private readonly clusters: Map<string, TransfersOnSolana>;
 
   constructor(@Inject(paymentsLedgerConfig.token) config: PaymentsLedgerConfig) {
     const { x402Chains, x402Usdc, x402RpcTimeoutMs: timeout } = config;
     this.chains = new Map(
-      chainsOf(x402Chains ?? new Map<string, string[]>(), x402Usdc)
+      evmChainsOf(x402Chains ?? new Map<string, string[]>(), x402Usdc)
         .filter(({ rpcUrls }) => rpcUrls.length > 0)
         .map(({ network, rpcUrls: [url], usdc, chainId }) => [
           network,
           { server: createPublicClient({ transport: http(url, { timeout, retryCount: 1 }) }), usdc, chainId, network },
         ]),
     );
+    this.clusters = new Map(
+      solanaChainsOf(x402Chains ?? new Map<string, string[]>())
+        .filter(({ rpcUrls }) => rpcUrls.length > 0)
+        .map((chain) => [chain.network, new TransfersOnSolana(chain, timeout)]),
+    );
   }
 
   /**
-   * The log indexes of the transfers in one transaction that are as wanted. What an authorization moved paid for something else.
+   * The log indexes of the transfers in one transaction that are as wanted (on Solana the indexes of the accounts that it credited). What an authorization moved paid for something else.
    * @throws UnavailableError where the server does not tell.
    */
-  async find(network: string, wanted: Wanted): Promise<number[] | 'unknown_chain' | 'not_final'> {
-    const chain = this.chains.get(network);
-    if (!chain) return 'unknown_chain';
+  async find(network: string, wanted: WantedTransfer): Promise<number[] | 'unknown_chain' | 'not_final'> {
+    const [chain, cluster] = [this.chains.get(network), this.clusters.get(network)];
+    if (!chain && !cluster) return 'unknown_chain';
+    if (isSolana(network) === wanted.transaction.startsWith('0x')) return [];
     try {
-      return await timed('rpc', 'transfer', () => this.ask(chain, wanted));
+      return await timed('rpc', 'transfer', () => (chain ? this.ask(chain, wanted) : cluster!.find(wanted)));
     } catch (error) {
       throw new UnavailableError(`the RPC server of ${network}`, { cause: error });
     }
@@ -63,9 +72,9 @@ export class TransfersOnChain {
 
   private async ask(
     { server, usdc, chainId, network }: { server: PublicClient; usdc: Address; chainId: number; network: string },
-    { transaction, from, to, atLeast, since }: Wanted,
+    { transaction, from, to, atLeast, since }: WantedTransfer,
   ): Promise<number[] | 'not_final'> {
-    const receipt = await receiptOf(server, transaction, { chainId, network });
+    const receipt = await receiptOf(server, transaction as Hash, { chainId, network });
     if (!receipt || receipt.status !== 'success') return [];
     const ofUsdc = receipt.logs.filter(({ address }) => isAddressEqual(address, usdc));
     const authorized = new Set(
@@ -73,8 +82,8 @@ export class TransfersOnChain {
     );
     const transfers = parseEventLogs({ abi, eventName: 'Transfer', logs: ofUsdc }).filter(
       ({ args, logIndex }) =>
-        isAddressEqual(args.to, to) &&
-        (from === undefined || isAddressEqual(args.from, from)) &&
+        isAddressEqual(args.to, to as Address) &&
+        (from === undefined || isAddressEqual(args.from, from as Address)) &&
         args.value >= atLeast &&
         !authorized.has(logIndex),
     );

@@ -62,7 +62,7 @@ describe('what became of an authorization', () => {
         maxTimeoutSeconds: 300,
         extra: { name: 'USDC', version: '2', relayRequestId: bytesToHex(randomBytes(32)) },
       },
-      held: { payer: harness.payer, nonce, validBefore, heldAt: new Date(Number(timestamp) * 1_000) },
+      held: { payer: harness.payer, nonce, validBefore, heldAt: new Date(Number(timestamp) * 1_000), text: '' },
       use: [harness.payer, payTo, 250_000n, 0n, validBefore, nonce, signature],
     };
   };
@@ -101,7 +101,7 @@ describe('what became of an authorization', () => {
       'its payer paid somebody else under its nonce',
       'invalid_exact_evm_nonce_already_used',
       async ({ held }) =>
-        harness.send(usdc, 'transferWithAuthorization', (await sign({ payTo: SOMEBODY, nonce: held.nonce })).use),
+        harness.send(usdc, 'transferWithAuthorization', (await sign({ payTo: SOMEBODY, nonce: held.nonce as Hex })).use),
     ],
     [
       'its nonce paid somebody else, in one transaction with an authorization that pays its recipient as much',
@@ -109,7 +109,7 @@ describe('what became of an authorization', () => {
       async ({ held }) =>
         harness.send(batch, 'all', [
           usdc,
-          [using(await sign({ payTo: SOMEBODY, nonce: held.nonce })), using(await sign())],
+          [using(await sign({ payTo: SOMEBODY, nonce: held.nonce as Hex })), using(await sign())],
         ]),
     ],
     [
@@ -118,7 +118,7 @@ describe('what became of an authorization', () => {
       async ({ held }) =>
         harness.send(batch, 'all', [
           usdc,
-          [using(await sign()), using(await sign({ payTo: SOMEBODY, nonce: held.nonce }))],
+          [using(await sign()), using(await sign({ payTo: SOMEBODY, nonce: held.nonce as Hex }))],
         ]),
     ],
   ])('is open as long as it may be used, and then refused for good, where %s', async (_where, reason, happen) => {

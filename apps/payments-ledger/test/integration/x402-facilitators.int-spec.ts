@@ -66,7 +66,7 @@ describe('facilitators on a real chain', () => {
         settled: true,
         transactionHash: expect.stringMatching(/^0x[0-9a-f]{64}$/),
       });
-      expect(await harness.balanceOf(usdc, asked.payTo)).toBe(250_000n);
+      expect(await harness.balanceOf(usdc, asked.payTo as Address)).toBe(250_000n);
     });
 
     it('move it once, however often they are asked, and do not pretend to know why the second is refused', async () => {
@@ -75,7 +75,7 @@ describe('facilitators on a real chain', () => {
       const payload = await signed(asked);
       await facilitator.settle(payload, asked);
       await expect(facilitator.settle(payload, asked)).rejects.toThrow('not certain');
-      expect(await harness.balanceOf(usdc, asked.payTo)).toBe(250_000n);
+      expect(await harness.balanceOf(usdc, asked.payTo as Address)).toBe(250_000n);
     });
 
     it('refuse a payer without the money, and move nothing', async () => {
@@ -90,7 +90,7 @@ describe('facilitators on a real chain', () => {
         settled: false,
         reason: 'invalid_exact_evm_insufficient_balance',
       });
-      expect(await harness.balanceOf(usdc, asked.payTo)).toBe(0n);
+      expect(await harness.balanceOf(usdc, asked.payTo as Address)).toBe(0n);
     });
 
     it('refuse what was signed for other terms', async () => {
@@ -123,7 +123,7 @@ describe('facilitators on a real chain', () => {
       await expect(facilitator().settle(payload, asked)).rejects.toThrow();
       remote.fault = null;
       await remote.idle();
-      expect(await harness.balanceOf(usdc, asked.payTo)).toBe(250_000n);
+      expect(await harness.balanceOf(usdc, asked.payTo as Address)).toBe(250_000n);
     });
 
     it('does not know where the facilitator is away', async () => {

@@ -24,7 +24,11 @@ export const feesView = z.object({
   provider_receives: z.number(),
 });
 
-/** What an x402 client signs to pay an offer: `PaymentRequirements` of version 2, scheme `exact` on an EVM chain. */
+/**
+ * What an x402 client signs to pay an offer: `PaymentRequirements` of version 2, scheme `exact`. On EVM chains `extra` names the token's
+ * EIP-712 domain (`name`, `version`); on Solana the account that pays the transaction's fee (`feePayer`) and the memo that the
+ * transaction must carry, which is the relay request id.
+ */
 export const exactRequirements = z.object({
   scheme: z.literal('exact'),
   network: z.string(),
@@ -32,12 +36,18 @@ export const exactRequirements = z.object({
   asset: z.string(),
   payTo: z.string(),
   maxTimeoutSeconds: z.number().int(),
-  extra: z.object({ name: z.string(), version: z.string(), relayRequestId }),
+  extra: z.object({
+    name: z.string().optional(),
+    version: z.string().optional(),
+    feePayer: z.string().optional(),
+    memo: z.string().optional(),
+    relayRequestId,
+  }),
 });
 
 /** The same before there is an offer: the relay request id comes with one. */
 export const exactTerms = exactRequirements.extend({
-  extra: exactRequirements.shape.extra.omit({ relayRequestId: true }),
+  extra: exactRequirements.shape.extra.omit({ relayRequestId: true, memo: true }),
 });
 export type ExactTerms = z.output<typeof exactTerms>;
 

@@ -14,7 +14,7 @@ import {
   type WatchedOffer,
 } from '../payment-rail.js';
 import type { SellerWallets } from '../seller-wallets.js';
-import { requirementsOf } from '../x402/exact-payment.js';
+import { evmRequirements } from '../x402/exact-evm.js';
 import { SandboxFacilitator } from '../x402/sandbox-facilitator.js';
 
 /** By the clock and not by `now()`, which for a transaction that waited its turn is before the transfer it waited for. */
@@ -32,7 +32,7 @@ const PLAY_ADDRESS: Record<string, string> = {
   [BASE_SEPOLIA]: '0x5A4dB0c500000000000000000000000000000402',
   [SOLANA_DEVNET]: 'Sandbox111111111111111111111111111111111111',
 };
-export const PLAY_PAYEE = PLAY_ADDRESS[BASE_SEPOLIA] as Address;
+export const PLAY_PAYEE = PLAY_ADDRESS[BASE_SEPOLIA]!;
 /** A dime, below which the interface sends buyers to the SOL route. */
 const MINIMUM_MICROS = 100_000n;
 
@@ -89,7 +89,7 @@ export class SandboxRail implements PaymentRail {
 
   /** A seller without an EVM wallet is paid at an address of nobody, so that the sandbox works for everybody. */
   private async payeesOf(sellerIds: readonly string[], context: RequestContext): Promise<ExactPayee[]> {
-    const wallets = this.sellers ? await this.sellers.find(sellerIds, context) : sellerIds.map(() => null);
+    const wallets = this.sellers ? await this.sellers.find(sellerIds, 'evm', context) : sellerIds.map(() => null);
     return wallets.map((address) =>
       address ? { payTo: address, payee: 'seller' } : { payTo: PLAY_PAYEE, payee: 'operator' },
     );
@@ -100,11 +100,13 @@ export class SandboxRail implements PaymentRail {
     payTo: this.sellers ? null : PLAY_PAYEE,
     payeesOf: (sellerIds, context) => this.payeesOf(sellerIds, context),
     requirements: (offer) =>
-      offer.route.currency === 'USDC' ? requirementsOf(offer, USDC[BASE_SEPOLIA] as Address) : null,
+      offer.route.currency === 'USDC' ? evmRequirements(offer, USDC[BASE_SEPOLIA] as Address) : null,
     facilitator: this.facilitator,
     isArriving: async (through, paymentId) => (await this.readState(through, paymentId)).arriving,
-    balanceOf: () => Promise.resolve(maxUint256),
-    settlementOf: (authorization, requirements) => this.facilitator.settlementOf(authorization, requirements),
+    witness: {
+      balanceOf: () => Promise.resolve(maxUint256),
+      settlementOf: (held, requirements) => this.facilitator.settlementOf(held, requirements),
+    },
   };
 
   observe({ paymentId }: WatchedOffer): Promise<Observation> {

@@ -13,8 +13,13 @@ import {
   type TransactionReceipt,
 } from 'viem';
 import { timed } from '../metrics.js';
-import type { Authorization, ExactRequirements } from './exact-payment.js';
-import type { HeldAuthorization, Settlement } from './facilitator.js';
+import type { ExactRequirements } from './exact-payment.js';
+import {
+  TransactionNotFoundError,
+  type HeldAuthorization,
+  type Settlement,
+  type SettlementWitness,
+} from './facilitator.js';
 import type { X402Chain } from './x402-settings.js';
 
 /** Of EIP-3009 and ERC-20, as USDC has them: the use of an authorization is logged right before its transfer. Source: FiatTokenV2_2 of github.com/circlefin/stablecoin-evm. */
@@ -36,7 +41,7 @@ const MAX_LOG_REQUESTS = 600;
  * What one chain says of signed authorizations, through one or two RPC servers. One that is down, lags behind, serves another
  * chain or contradicts the other leaves the outcome open.
  */
-export class AuthorizationsOnChain {
+export class AuthorizationsOnChain implements SettlementWitness {
   private readonly servers: PublicClient[];
 
   constructor(
@@ -48,10 +53,7 @@ export class AuthorizationsOnChain {
     );
   }
 
-  /**
-   * Settled where its use and its transfer stand in a block; refused where it never can be settled any more; else null.
-   * @throws Error when no server is configured, or one does not tell.
-   */
+  /** Settled where its use and its transfer stand in a block; refused where it never can be settled any more; else null. */
   async settlementOf(authorization: HeldAuthorization, requirements: ExactRequirements): Promise<Settlement | null> {
     if (this.servers.length === 0) throw new Error(`no RPC server of ${this.chain.network} is configured`);
     const [first, ...others] = await Promise.all(
@@ -60,43 +62,44 @@ export class AuthorizationsOnChain {
     return others.every((other) => isDeepStrictEqual(other, first)) ? first! : null;
   }
 
-  /**
-   * Whether this transaction settled the authorization, as the first server says. A server that lags behind is asked again until
-   * a request's time is over. True without a server, since nobody can say otherwise. @throws Error when it does not tell.
-   */
   async isSettledBy(
-    transactionHash: Hash,
+    transactionHash: string,
     authorization: HeldAuthorization,
     requirements: ExactRequirements,
   ): Promise<boolean> {
     const [server] = this.servers;
     if (!server) return true;
     for (const until = Date.now() + this.requestTimeoutMs; ;) {
-      const receipt = await server.getTransactionReceipt({ hash: transactionHash }).catch((error: unknown) => {
-        if (error instanceof TransactionReceiptNotFoundError && Date.now() < until) return undefined;
-        throw error;
+      const receipt = await server.getTransactionReceipt({ hash: transactionHash as Hash }).catch((error: unknown) => {
+        if (!(error instanceof TransactionReceiptNotFoundError)) throw error;
+        if (Date.now() >= until) throw new TransactionNotFoundError(transactionHash, this.chain.network);
+        return undefined;
       });
       if (receipt) return pays(receipt, authorization, requirements);
       await delay(RECEIPT_POLL_MS);
     }
   }
 
-  /** Whether its nonce is used or cancelled, as the first server says; false without one. @throws Error when it does not tell. */
-  async isUsed({ payer, nonce }: Authorization, { asset }: ExactRequirements): Promise<boolean> {
+  /** Also where its payer has cancelled it. */
+  async isUsed({ payer, nonce }: HeldAuthorization, { asset }: ExactRequirements): Promise<boolean> {
     const [server] = this.servers;
     return server
       ? timed('rpc', 'authorization', () =>
-          server.readContract({ address: asset, abi, functionName: 'authorizationState', args: [payer, nonce] }),
+          server.readContract({
+            address: asset as Address,
+            abi,
+            functionName: 'authorizationState',
+            args: [payer as Address, nonce as Hash],
+          }),
         )
       : false;
   }
 
-  /** As the first server says. @throws Error when there is none, or it does not tell. */
-  async balanceOf(payer: Address, { asset }: ExactRequirements): Promise<bigint> {
+  async balanceOf(payer: string, { asset }: ExactRequirements): Promise<bigint> {
     const [server] = this.servers;
     if (!server) throw new Error(`no RPC server of ${this.chain.network} is configured`);
     return timed('rpc', 'balance', () =>
-      server.readContract({ address: asset, abi, functionName: 'balanceOf', args: [payer] }),
+      server.readContract({ address: asset as Address, abi, functionName: 'balanceOf', args: [payer as Address] }),
     );
   }
 
@@ -111,10 +114,10 @@ export class AuthorizationsOnChain {
     // Asked for first: an authorization cannot be used after a block that is past its time, so what is unused after it stays so.
     const final = await server.getBlock({ blockTag: 'finalized' });
     const isSpent = await server.readContract({
-      address: requirements.asset,
+      address: requirements.asset as Address,
       abi,
       functionName: 'authorizationState',
-      args: [payer, nonce],
+      args: [payer as Address, nonce as Hash],
     });
     const isOver = final.timestamp >= validBefore;
     if (!isSpent) return isOver ? { settled: false, reason: 'authorization_expired' } : null;
@@ -132,8 +135,8 @@ export class AuthorizationsOnChain {
     for (let requests = 0; requests < MAX_LOG_REQUESTS; requests += 1) {
       const first = last < BLOCKS_PER_LOG_REQUEST ? 0n : last - BLOCKS_PER_LOG_REQUEST + 1n;
       const range = {
-        address: requirements.asset,
-        args: { authorizer: payer, nonce },
+        address: requirements.asset as Address,
+        args: { authorizer: payer as Address, nonce: nonce as Hash },
         fromBlock: first,
         toBlock: last,
         strict: true,
@@ -163,9 +166,9 @@ function pays(
   { payer, nonce }: Pick<HeldAuthorization, 'payer' | 'nonce'>,
   { asset, payTo, amount }: ExactRequirements,
 ): boolean {
-  const ofAsset = logs.filter(({ address }) => isAddressEqual(address, asset));
+  const ofAsset = logs.filter(({ address }) => isAddressEqual(address, asset as Address));
   const used = parseEventLogs({ abi, eventName: 'AuthorizationUsed', logs: ofAsset }).find(
-    ({ args }) => isAddressEqual(args.authorizer, payer) && args.nonce.toLowerCase() === nonce,
+    ({ args }) => isAddressEqual(args.authorizer, payer as Address) && args.nonce.toLowerCase() === nonce,
   );
   // Of the next log alone: others of the transaction may belong to another authorization.
   const [transfer] = parseEventLogs({
@@ -176,8 +179,8 @@ function pays(
   return (
     status === 'success' &&
     transfer !== undefined &&
-    isAddressEqual(transfer.args.from, payer) &&
-    isAddressEqual(transfer.args.to, payTo) &&
+    isAddressEqual(transfer.args.from, payer as Address) &&
+    isAddressEqual(transfer.args.to, payTo as Address) &&
     transfer.args.value === BigInt(amount)
   );
 }

@@ -1,5 +1,6 @@
 import { HTTPFacilitatorClient } from '@x402/core/http';
 import { SettleError, VerifyError } from '@x402/core/types';
+import { Logger } from '@nestjs/common';
 import type { ExactPayload, ExactRequirements } from './exact-payment.js';
 import {
   Facilitator,
@@ -17,9 +18,16 @@ export interface HttpFacilitatorSettings {
   timeoutMs: number;
 }
 
+/** A facilitator that changes its accounts still settles what names an earlier one, so there is no hurry. */
+const SUPPORTED_TTL_MS = 60_000;
+const RETRY_SUPPORTED_MS = 1_000;
+
 /** Any facilitator that speaks the protocol's HTTP interface (`/verify`, `/settle`). */
 export class HttpFacilitator extends Facilitator {
   private readonly client: HTTPFacilitatorClient;
+  private readonly logger = new Logger('HttpFacilitator');
+  private readonly feePayers = new Map<string, string>();
+  private supportedAskedAt = 0;
 
   constructor({ url, apiKey, timeoutMs }: HttpFacilitatorSettings) {
     super();
@@ -29,6 +37,25 @@ export class HttpFacilitator extends Facilitator {
       timeoutMs,
       createAuthHeaders: () => Promise.resolve({ verify: headers, settle: headers, supported: headers }),
     });
+  }
+
+  /** As it said last in `GET /supported`, which is asked again in the background; at once after an answer that named none. */
+  override feePayerOf(network: string): string | null {
+    const feePayer = this.feePayers.get(network) ?? null;
+    if (Date.now() - this.supportedAskedAt > (feePayer === null ? RETRY_SUPPORTED_MS : SUPPORTED_TTL_MS))
+      void this.askSupported();
+    return feePayer;
+  }
+
+  private async askSupported(): Promise<void> {
+    this.supportedAskedAt = Date.now();
+    try {
+      const { kinds } = await this.client.getSupported();
+      for (const { scheme, network, extra } of kinds)
+        if (scheme === 'exact' && typeof extra?.['feePayer'] === 'string') this.feePayers.set(network, extra['feePayer']);
+    } catch (error) {
+      this.logger.warn(`the facilitator does not say what it supports: ${(error as Error).message}`);
+    }
   }
 
   async verify(payload: ExactPayload, requirements: ExactRequirements): Promise<Verification> {

@@ -1,7 +1,7 @@
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { keccak256, toBytes, type Hash } from 'viem';
-import type { ExactPayload, ExactRequirements } from './exact-payment.js';
+import type { EvmPayload, ExactPayload, ExactRequirements } from './exact-payment.js';
 import { Facilitator, type HeldAuthorization, type Settlement, type Verification } from './facilitator.js';
 
 const transfer = sql(
@@ -28,7 +28,8 @@ export class SandboxFacilitator extends Facilitator {
   }
 
   /** An authorization is one transaction, however often it is handed in. */
-  async settle({ payload: { authorization } }: ExactPayload, requirements: ExactRequirements): Promise<Settlement> {
+  async settle({ payload }: ExactPayload, requirements: ExactRequirements): Promise<Settlement> {
+    const { authorization } = payload as EvmPayload;
     const transactionHash = hashOf(authorization.from, authorization.nonce, requirements);
     await this.database.query(transfer, [transactionHash, requirements.extra.relayRequestId, requirements.amount]);
     return { settled: true, transactionHash };

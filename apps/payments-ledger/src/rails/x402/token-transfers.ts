@@ -23,6 +23,9 @@ export const lockTransaction = async (tx: Tx, transaction: string): Promise<void
   await tx.query(lock, [transaction]);
 };
 
+/** One spelling of a transaction: hex digits are the same in any letter case, the letters of a signature of Solana are not. */
+export const transactionIdOf = (text: string): string => (text.startsWith('0x') ? text.toLowerCase() : text);
+
 /** A transfer of USDC as its contract logged it. */
 export interface TokenTransfer {
   from: Address;

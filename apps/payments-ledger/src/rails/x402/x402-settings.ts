@@ -1,8 +1,9 @@
 import { getAddress, isAddress, type Address } from 'viem';
 import { z } from 'zod';
 import { USDC } from '../assets.js';
+import { isSolana } from './exact-payment.js';
 
-/** A chain on which signed authorizations of USDC are taken. */
+/** An EVM chain on which signed authorizations of USDC are taken. */
 export interface X402Chain {
   /** CAIP-2 id. */
   network: string;
@@ -12,13 +13,23 @@ export interface X402Chain {
   rpcUrls: string[];
 }
 
+/** A cluster of Solana on which signed transfers of USDC are taken. */
+export interface SolanaChain {
+  /** CAIP-2 id. */
+  network: string;
+  /** The mint. */
+  usdc: string;
+  /** None, one, or two that must agree on what became of a transaction. */
+  rpcUrls: string[];
+}
+
 const MAX_RPC_SERVERS = 2;
 
-/** `eip155:8453=https://a|https://b,eip155:84532`: chains by CAIP-2 id, each with none, one or two RPC servers. */
+/** `eip155:8453=https://a|https://b,solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp`: chains by CAIP-2 id, each with none, one or two RPC servers. */
 export const x402Chains = z.string().transform((text, context) => {
   const chains = new Map<string, string[]>();
   for (const entry of text.split(',')) {
-    const [, network, servers] = /^(eip155:[1-9]\d{0,15})(?:=(.+))?$/.exec(entry.trim()) ?? [];
+    const [, network, servers] = /^(eip155:[1-9]\d{0,15}|solana:[1-9A-HJ-NP-Za-km-z]{32})(?:=(.+))?$/.exec(entry.trim()) ?? [];
     const urls = servers?.split('|') ?? [];
     if (network === undefined)
       context.addIssue(
@@ -43,11 +54,18 @@ export const tokenAddresses = z.string().transform((text, context) => {
   return tokens;
 });
 
-/** Those on which USDC is known. */
-export const chainsOf = (chains: Map<string, string[]>, tokens = new Map<string, Address>()): X402Chain[] =>
+/** The clusters of Solana among them on which USDC is known. */
+export const solanaChainsOf = (chains: Map<string, string[]>): SolanaChain[] =>
+  [...chains].flatMap(([network, rpcUrls]) => {
+    const usdc = USDC[network];
+    return usdc !== undefined && isSolana(network) ? { network, usdc, rpcUrls } : [];
+  });
+
+/** The EVM chains among them on which USDC is known. */
+export const evmChainsOf = (chains: Map<string, string[]>, tokens = new Map<string, Address>()): X402Chain[] =>
   [...chains].flatMap(([network, rpcUrls]) => {
     const usdc = tokens.get(network) ?? USDC[network];
-    return usdc === undefined
+    return usdc === undefined || isSolana(network)
       ? []
       : { network, chainId: Number(network.slice('eip155:'.length)), usdc: usdc as Address, rpcUrls };
   });

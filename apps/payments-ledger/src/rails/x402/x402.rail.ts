@@ -1,7 +1,6 @@
 import { createOffer } from '@market/contracts/payments-ledger';
 import { invariant } from '@market/kernel';
 import { refuse, type RequestContext } from '@market/messaging';
-import type { Address } from 'viem';
 import type { Observation } from '../../payments/payment-state.js';
 import {
   baseUnitsOf,
@@ -13,55 +12,60 @@ import {
   type PricedOffer,
   type Route,
 } from '../payment-rail.js';
-import { SellerWallets } from '../seller-wallets.js';
-import { AuthorizationsOnChain } from './authorizations-on-chain.js';
-import { requirementsOf, type ExactRequirements } from './exact-payment.js';
-import type { Facilitator, HeldAuthorization, Settlement } from './facilitator.js';
-import type { X402Chain } from './x402-settings.js';
+import { SellerWallets, type ChainType } from '../seller-wallets.js';
+import type { ExactRequirements } from './exact-payment.js';
+import type { Facilitator, SettlementWitness } from './facilitator.js';
+
+/** A network on which the rail takes signed payments. */
+export interface X402Network {
+  /** CAIP-2. */
+  network: string;
+  witness: SettlementWitness;
+  /** What is signed for an offer; null while the facilitator has not said who pays the fee. */
+  requirements(offer: PricedOffer, feePayer?: string): ExactRequirements | null;
+}
 
 export interface X402RailSettings {
+  id: 'x402' | 'x402-solana';
+  chainType: ChainType;
   /** The operator's address, which every authorization pays, or where each seller is paid. */
-  payTo: Address | SellerWallets;
-  chains: X402Chain[];
+  payTo: string | SellerWallets;
+  networks: X402Network[];
   minimumMicros: bigint;
   facilitator: Facilitator;
-  requestTimeoutMs: number;
 }
 
 /**
- * USDC on EVM chains by signed authorizations alone (x402 `exact`). Many offers pay one address, so a plain transfer to it pays
- * for nothing: an offer's money is recognised by the nonce of the authorization that was held for it.
+ * USDC by signed authorizations alone (x402 `exact`), on EVM chains or on Solana. Many offers pay one address, so a plain transfer to it
+ * pays for nothing: an offer's money is recognised by the authorization that was held for it.
  */
 export class X402Rail implements PaymentRail {
-  readonly id = 'x402';
+  readonly id: string;
   readonly prunable = true;
   readonly authoritative = true;
   readonly exact: NonNullable<PaymentRail['exact']>;
-  private readonly chains: Map<string, { chain: X402Chain; authorizations: AuthorizationsOnChain }>;
+  private readonly networks: Map<string, X402Network>;
 
   constructor(private readonly settings: X402RailSettings) {
-    this.chains = new Map(
-      settings.chains.map((chain) => [
-        chain.network,
-        { chain, authorizations: new AuthorizationsOnChain(chain, settings.requestTimeoutMs) },
-      ]),
-    );
+    this.id = settings.id;
+    this.networks = new Map(settings.networks.map((each) => [each.network, each]));
+    const witnessOf = (requirements: ExactRequirements): SettlementWitness => this.networkOf(requirements).witness;
     this.exact = {
       payTo: settings.payTo instanceof SellerWallets ? null : settings.payTo,
-      payeesOf: (sellerIds, context) => payeesOf(settings.payTo, sellerIds, context),
+      payeesOf: (sellerIds, context) => this.payeesOf(sellerIds, context),
       facilitator: settings.facilitator,
-      requirements: (offer) => this.requirements(offer),
-      balanceOf: (payer, requirements) => this.chainOf(requirements).authorizations.balanceOf(payer, requirements),
-      isUsed: (authorization, requirements) =>
-        this.chainOf(requirements).authorizations.isUsed(authorization, requirements),
-      isSettledBy: (transactionHash, authorization, requirements) =>
-        this.chainOf(requirements).authorizations.isSettledBy(transactionHash, authorization, requirements),
-      settlementOf: (authorization, requirements) => this.settlementOf(authorization, requirements),
+      requirements: (offer, feePayer) => this.networkOf(offer.route).requirements(offer, feePayer),
+      witness: {
+        balanceOf: (payer, requirements) => witnessOf(requirements).balanceOf(payer, requirements),
+        isUsed: (held, requirements) => witnessOf(requirements).isUsed(held, requirements),
+        isSettledBy: (hash, held, requirements) => witnessOf(requirements).isSettledBy(hash, held, requirements),
+        settlementOf: (held, requirements) => witnessOf(requirements).settlementOf(held, requirements),
+      },
     };
   }
 
   routes(): Route[] {
-    return this.settings.chains.map(({ network }) => ({
+    return this.settings.networks.map(({ network }) => ({
       ...USDC_TERMS,
       network,
       scheme: 'exact',
@@ -69,10 +73,12 @@ export class X402Rail implements PaymentRail {
     }));
   }
 
-  async open({ sellerId, priceMicros }: DraftOffer, context: RequestContext): Promise<Opening> {
-    const [payee] = await payeesOf(this.settings.payTo, [sellerId], context);
-    if (!payee) throw refuse(createOffer, 'payment_route_unavailable', {});
-    return { ...payee, amountBaseUnits: baseUnitsOf(priceMicros, USDC_TERMS) };
+  async open({ relayRequestId, route, sellerId, priceMicros }: DraftOffer, context: RequestContext): Promise<Opening> {
+    const [payee] = await this.payeesOf([sellerId], context);
+    const amountBaseUnits = baseUnitsOf(priceMicros, USDC_TERMS);
+    if (!payee || !this.exact.requirements({ relayRequestId, route, amountBaseUnits, payTo: payee.payTo }))
+      throw refuse(createOffer, 'payment_route_unavailable', {});
+    return { ...payee, amountBaseUnits };
   }
 
   /** Nothing comes by itself: what became of an authorization is asked of `exact`. */
@@ -80,27 +86,16 @@ export class X402Rail implements PaymentRail {
     return Promise.resolve({ receivedBaseUnits: 0n, arriving: false, transactionHash: null });
   }
 
-  private requirements(offer: PricedOffer): ExactRequirements {
-    return requirementsOf(offer, this.chainOf(offer.route).chain.usdc);
+  private async payeesOf(sellerIds: readonly string[], context: RequestContext): Promise<(ExactPayee | null)[]> {
+    const { payTo, chainType } = this.settings;
+    if (!(payTo instanceof SellerWallets)) return sellerIds.map(() => ({ payTo, payee: 'operator' }));
+    const wallets = await payTo.find(sellerIds, chainType, context);
+    return wallets.map((address) => (address === null ? null : { payTo: address, payee: 'seller' }));
   }
 
-  private settlementOf(authorization: HeldAuthorization, requirements: ExactRequirements): Promise<Settlement | null> {
-    return this.chainOf(requirements).authorizations.settlementOf(authorization, requirements);
+  private networkOf({ network }: Pick<Route, 'network'>): X402Network {
+    const found = this.networks.get(network);
+    invariant(found, `${network} is configured`);
+    return found;
   }
-
-  private chainOf({ network }: Pick<Route, 'network'>): { chain: X402Chain; authorizations: AuthorizationsOnChain } {
-    const chain = this.chains.get(network);
-    invariant(chain, `${network} is configured`);
-    return chain;
-  }
-}
-
-async function payeesOf(
-  payTo: Address | SellerWallets,
-  sellerIds: readonly string[],
-  context: RequestContext,
-): Promise<(ExactPayee | null)[]> {
-  if (!(payTo instanceof SellerWallets)) return sellerIds.map(() => ({ payTo, payee: 'operator' }));
-  const wallets = await payTo.find(sellerIds, context);
-  return wallets.map((address) => address && { payTo: address, payee: 'seller' });
 }

@@ -1,0 +1,101 @@
+import { authorizationTypes } from '@x402/evm';
+import { getAddress, isAddressEqual, recoverTypedDataAddress, type Address, type Hex } from 'viem';
+import type { EvmPayload, ExactRequirements, Judgement, Rejected, SignableOffer } from './exact-payment.js';
+import { usdcDomain } from './usdc-domain.js';
+
+export type EvmRejection =
+  | 'invalid_exact_evm_signature'
+  | 'invalid_exact_evm_payload_recipient_mismatch'
+  | 'invalid_exact_evm_payload_authorization_value_mismatch'
+  | 'invalid_exact_evm_payload_authorization_valid_after'
+  | 'invalid_exact_evm_payload_authorization_valid_before';
+
+/** A signature that ends sooner than this cannot be settled in time. Source: the reference facilitator. */
+const MIN_SECONDS_LEFT = 6n;
+
+/** One that is good for much longer than was asked could keep its payment open for as long; a client's clock may be wrong by so much. */
+const MAX_SECONDS_AFTER_OFFER = 3_600n;
+
+/** How long clients are asked to sign for: a slow seller's time, the settlement after it, and room for another try. */
+const AUTHORIZATION_SECONDS = 600;
+
+/**
+ * What a client signs by EIP-3009 on an EVM chain. Source: schemes/exact/scheme_exact_evm.md of github.com/coinbase/x402.
+ * @param asset the contract that is USDC on the route's chain.
+ */
+export const evmRequirements = (
+  { relayRequestId, route: { network }, amountBaseUnits, payTo }: SignableOffer,
+  asset: Address,
+): ExactRequirements => ({
+  scheme: 'exact',
+  network,
+  amount: amountBaseUnits.toString(),
+  asset,
+  payTo: getAddress(payTo),
+  maxTimeoutSeconds: AUTHORIZATION_SECONDS,
+  extra: { ...usdcDomain(network), relayRequestId },
+});
+
+const rejected = (reason: EvmRejection): Rejected => ({ valid: false, reason });
+
+/** Only signatures that a token contract accepts, too: 65 bytes, v 27 or 28, low s. */
+export async function signerOfEvm(
+  { signature, authorization }: EvmPayload,
+  asked: ExactRequirements,
+): Promise<{ valid: true; payer: string } | Rejected> {
+  const signer = await recoverSigner(signature as Hex, authorization, asked);
+  if (!signer || !isAddressEqual(signer, authorization.from as Address)) return rejected('invalid_exact_evm_signature');
+  if (!isAddressEqual(authorization.to as Address, asked.payTo as Address))
+    return rejected('invalid_exact_evm_payload_recipient_mismatch');
+  return { valid: true, payer: signer };
+}
+
+export function judgeEvm(
+  { authorization: { value, validAfter, validBefore, nonce } }: EvmPayload,
+  payer: string,
+  { amount, maxTimeoutSeconds }: ExactRequirements,
+  nowSeconds: bigint,
+  secondsNeeded: bigint,
+): Judgement {
+  if (value !== BigInt(amount)) return rejected('invalid_exact_evm_payload_authorization_value_mismatch');
+  if (validAfter >= nowSeconds) return rejected('invalid_exact_evm_payload_authorization_valid_after');
+  if (validBefore < nowSeconds + (secondsNeeded > MIN_SECONDS_LEFT ? secondsNeeded : MIN_SECONDS_LEFT))
+    return rejected('invalid_exact_evm_payload_authorization_valid_before');
+  if (validBefore > nowSeconds + BigInt(maxTimeoutSeconds) + MAX_SECONDS_AFTER_OFFER)
+    return rejected('invalid_exact_evm_payload_authorization_valid_before');
+  return { valid: true, authorization: { payer, nonce: nonce.toLowerCase(), validBefore } };
+}
+
+async function recoverSigner(
+  signature: Hex,
+  { from, to, nonce, ...numbers }: EvmPayload['authorization'],
+  { network, asset, extra }: ExactRequirements,
+): Promise<Address | null> {
+  if (!isAcceptedOnChain(signature)) return null;
+  try {
+    return await recoverTypedDataAddress({
+      domain: {
+        name: extra.name,
+        version: extra.version,
+        chainId: Number(network.slice('eip155:'.length)),
+        verifyingContract: asset as Address,
+      },
+      types: authorizationTypes,
+      primaryType: 'TransferWithAuthorization',
+      message: { from: from as Address, to: to as Address, nonce: nonce as Hex, ...numbers },
+      signature,
+    });
+  } catch {
+    // Numbers beyond 256 bits cannot be hashed, and r and s beyond the order of the curve sign nothing.
+    return null;
+  }
+}
+
+const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
+
+function isAcceptedOnChain(signature: Hex): boolean {
+  if (signature.length !== 132) return false;
+  const v = Number.parseInt(signature.slice(130), 16);
+  if (v !== 27 && v !== 28) return false;
+  return BigInt(`0x${signature.slice(66, 130)}`) <= HALF_ORDER;
+}

@@ -1,0 +1,49 @@
+import { createKeyPairSignerFromBytes, createSolanaRpc } from '@solana/kit';
+import { x402Facilitator } from '@x402/core/facilitator';
+import { toFacilitatorSvmSigner } from '@x402/svm';
+import { registerExactSvmScheme } from '@x402/svm/exact/facilitator';
+import bs58 from 'bs58';
+import type { ExactPayload, ExactRequirements } from './exact-payment.js';
+import { Facilitator, onTheWire, settlementFrom, type Settlement, type Verification } from './facilitator.js';
+import type { SolanaChain } from './x402-settings.js';
+
+const PUBLIC_KEY_OFFSET = 32;
+
+/** The public facilitator package for Solana in this process. Each cluster is reached through the first of its servers. */
+export class LocalSolanaFacilitator extends Facilitator {
+  private readonly facilitator: Promise<x402Facilitator>;
+  private readonly feePayer: string;
+
+  /** @param keyPair 64 bytes, the private key first. It pays the fees of transactions, and can spend nothing else. */
+  constructor(
+    private readonly chains: Pick<SolanaChain, 'network' | 'rpcUrls'>[],
+    keyPair: Uint8Array,
+  ) {
+    super();
+    this.feePayer = bs58.encode(keyPair.subarray(PUBLIC_KEY_OFFSET));
+    this.facilitator = this.register(keyPair);
+  }
+
+  override feePayerOf(): string {
+    return this.feePayer;
+  }
+
+  async verify(payload: ExactPayload, requirements: ExactRequirements): Promise<Verification> {
+    const facilitator = await this.facilitator;
+    const { isValid, invalidReason } = await facilitator.verify(...onTheWire(payload, requirements));
+    return isValid ? { valid: true } : { valid: false, reason: invalidReason ?? 'invalid_payload' };
+  }
+
+  async settle(payload: ExactPayload, requirements: ExactRequirements): Promise<Settlement> {
+    return settlementFrom(await (await this.facilitator).settle(...onTheWire(payload, requirements)));
+  }
+
+  private async register(keyPair: Uint8Array): Promise<x402Facilitator> {
+    const account = await createKeyPairSignerFromBytes(keyPair);
+    const servers = this.chains.map(({ network, rpcUrls: [url] }) => [network, createSolanaRpc(url!)] as const);
+    return registerExactSvmScheme(new x402Facilitator(), {
+      signer: toFacilitatorSvmSigner(account, Object.fromEntries(servers) as never),
+      networks: this.chains.map(({ network }) => network as `solana:${string}`),
+    });
+  }
+}

@@ -1,0 +1,157 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { createSolanaRpc, type Address, type Blockhash, type Signature } from '@solana/kit';
+import { timed } from '../metrics.js';
+import type { ExactRequirements, SolanaPayload } from './exact-payment.js';
+import { parsePayload } from './exact-payment.js';
+import { readTransaction, tokenAccountOf, type SignedTransaction } from './exact-solana.js';
+import {
+  TransactionNotFoundError,
+  type HeldAuthorization,
+  type Settlement,
+  type SettlementWitness,
+} from './facilitator.js';
+import type { SolanaChain } from './x402-settings.js';
+
+type Server = ReturnType<typeof createSolanaRpc>;
+type Commitment = 'confirmed' | 'finalized';
+
+const POLL_MS = 250;
+/** The most that an RPC server lists in one answer. */
+const SIGNATURES_PER_REQUEST = 1_000;
+const MAX_REQUESTS = 20;
+/** How far the clocks of the cluster and of this process may differ. */
+const CLOCK_MARGIN_MS = 10_000;
+
+/**
+ * What a cluster of Solana says of signed transactions, through one or two RPC servers. A message is processed at most once, so a
+ * transaction with the same message is the one that was signed, whichever signature of the fee payer names it. A server that is down,
+ * lags behind, serves another cluster or contradicts the other leaves the outcome open.
+ */
+export class TransactionsOnSolana implements SettlementWitness {
+  private readonly servers: Server[];
+
+  constructor(
+    private readonly chain: SolanaChain,
+    private readonly requestTimeoutMs: number,
+  ) {
+    this.servers = chain.rpcUrls.map((url) => createSolanaRpc(url));
+  }
+
+  /** Settled where a confirmed block has it; refused where none can have it any more; else null. */
+  async settlementOf(held: HeldAuthorization, requirements: ExactRequirements): Promise<Settlement | null> {
+    if (this.servers.length === 0) throw new Error(`no RPC server of ${this.chain.network} is configured`);
+    const [first, ...others] = await Promise.all(
+      this.servers.map((server) => timed('rpc', 'settlement', () => this.ask(server, held, requirements))),
+    );
+    return others.every((other) => isDeepStrictEqual(other, first)) ? first! : null;
+  }
+
+  async isSettledBy(transactionHash: string, held: HeldAuthorization): Promise<boolean> {
+    const [server] = this.servers;
+    if (!server) return true;
+    const { messageBytes } = transactionOf(held);
+    for (const until = Date.now() + this.requestTimeoutMs; ;) {
+      const found = await this.read(server, transactionHash as Signature, 'confirmed');
+      if (found) return found.succeeded && found.messageBytes.equals(messageBytes);
+      if (Date.now() >= until) throw new TransactionNotFoundError(transactionHash, this.chain.network);
+      await delay(POLL_MS);
+    }
+  }
+
+  async isUsed(held: HeldAuthorization, requirements: ExactRequirements): Promise<boolean> {
+    const [server] = this.servers;
+    return server ? (await this.find(server, held, requirements, 'confirmed')) !== null : false;
+  }
+
+  async balanceOf(payer: string, { asset }: ExactRequirements): Promise<bigint> {
+    const [server] = this.servers;
+    if (!server) throw new Error(`no RPC server of ${this.chain.network} is configured`);
+    const account = await tokenAccountOf(payer, asset);
+    const { value } = await timed('rpc', 'balance', () =>
+      server.getTokenAccountBalance(account, { commitment: 'confirmed' }).send(this.inTime()),
+    );
+    return BigInt(value.amount);
+  }
+
+  /** Whether the blockhash has ended is asked first: what no final block has after that, none will have. */
+  private async ask(
+    server: Server,
+    held: HeldAuthorization,
+    requirements: ExactRequirements,
+  ): Promise<Settlement | null> {
+    const genesis = await server.getGenesisHash().send(this.inTime());
+    if (!this.chain.network.endsWith(genesis.slice(0, 32)))
+      throw new Error(`the RPC server for ${this.chain.network} serves the cluster ${genesis}`);
+    const isOver = await this.isOver(server, held);
+    const found = await this.find(server, held, requirements, isOver ? 'finalized' : 'confirmed');
+    if (found?.succeeded) return { settled: true, transactionHash: found.signature };
+    if (!isOver) return null;
+    return { settled: false, reason: found ? 'invalid_exact_svm_transaction_failed' : 'authorization_expired' };
+  }
+
+  /**
+   * The last final block no longer takes the blockhash. A server that has not come to the time at which the authorization was held might
+   * not know the blockhash yet, and says the same of it.
+   */
+  private async isOver(server: Server, held: HeldAuthorization): Promise<boolean> {
+    const slot = await server.getSlot({ commitment: 'finalized' }).send(this.inTime());
+    const seconds = await server.getBlockTime(slot).send(this.inTime());
+    if (Number(seconds) * 1_000 < held.heldAt.getTime() + CLOCK_MARGIN_MS) return false;
+    const { value } = await server
+      .isBlockhashValid(transactionOf(held).blockhash as Blockhash, { commitment: 'finalized' })
+      .send(this.inTime());
+    return !value;
+  }
+
+  /** The payer's transaction with this message, of those since it was held; its memo tells it from most others. */
+  private async find(
+    server: Server,
+    held: HeldAuthorization,
+    { extra: { relayRequestId } }: ExactRequirements,
+    commitment: Commitment,
+  ): Promise<{ signature: string; succeeded: boolean } | null> {
+    const { messageBytes } = transactionOf(held);
+    const since = held.heldAt.getTime() - CLOCK_MARGIN_MS;
+    let before: Signature | undefined;
+    for (let requests = 0; requests < MAX_REQUESTS; requests += 1) {
+      const page = await server
+        .getSignaturesForAddress(held.payer as Address, { limit: SIGNATURES_PER_REQUEST, before, commitment })
+        .send(this.inTime());
+      for (const { signature, memo } of page) {
+        if (memo !== null && !memo.includes(relayRequestId)) continue;
+        const found = await this.read(server, signature, commitment);
+        if (found?.messageBytes.equals(messageBytes)) return { signature, succeeded: found.succeeded };
+      }
+      const last = page.at(-1);
+      if (!last || page.length < SIGNATURES_PER_REQUEST || Number(last.blockTime ?? Infinity) * 1_000 < since)
+        return null;
+      before = last.signature;
+    }
+    throw new Error(`${held.payer} has too many transactions on ${this.chain.network} to find one`);
+  }
+
+  private async read(
+    server: Server,
+    signature: Signature,
+    commitment: Commitment,
+  ): Promise<{ messageBytes: Buffer; succeeded: boolean } | null> {
+    const found = await server
+      .getTransaction(signature, { commitment, encoding: 'base64', maxSupportedTransactionVersion: 0 })
+      .send(this.inTime());
+    const transaction = found && readTransaction(found.transaction[0]);
+    return transaction && { messageBytes: transaction.messageBytes, succeeded: found.meta?.err === null };
+  }
+
+  private inTime(): { abortSignal: AbortSignal } {
+    return { abortSignal: AbortSignal.timeout(this.requestTimeoutMs) };
+  }
+}
+
+/** What was signed. It was read before it was held. */
+function transactionOf({ text }: HeldAuthorization): SignedTransaction {
+  const payload = parsePayload(text)?.payload as SolanaPayload | undefined;
+  const transaction = payload && readTransaction(payload.transaction);
+  if (!transaction) throw new Error('what is held is no transaction of Solana');
+  return transaction;
+}
