@@ -8,7 +8,8 @@ import { createHash } from 'node:crypto';
 import { getAddress, type Address } from 'viem';
 
 class Payouts {
-  readonly bySeller = new Map<string, Address | null>();
+  readonly bySeller = new Map<string, string | null>();
+  readonly onSolana = new Map<string, string>();
   asked: string[][] = [];
 }
 
@@ -19,8 +20,11 @@ class WalletsController {
   @HandleRequest(findPayoutWallets)
   async findPayoutWallets({
     sellerIds,
+    chainType,
   }: InputOf<typeof findPayoutWallets>): Promise<OutputOf<typeof findPayoutWallets>> {
     this.payouts.asked.push(sellerIds);
+    if (chainType === 'solana')
+      return { payouts: sellerIds.map((id) => this.payouts.onSolana.get(id) ?? null) };
     return {
       payouts: sellerIds.map((id) => {
         const known = this.payouts.bySeller.get(id);
@@ -34,10 +38,12 @@ class WalletsController {
 export const payoutOf = (sellerId: string): Address =>
   getAddress(`0x${createHash('sha256').update(sellerId).digest('hex').slice(0, 40)}`);
 
-/** Identity as far as the ledger asks it for the wallets of sellers: each has one, unless a test says otherwise. */
+/** Identity as far as the ledger asks it for the wallets of sellers: each has one of EVM chains and none of Solana, unless a test says otherwise. */
 export interface FakeWallets {
   /** A seller's payout wallet from now on; null for none. */
   set(sellerId: string, address: Address | null): void;
+  /** A seller's payout wallet on Solana from now on. */
+  setOnSolana(sellerId: string, address: string): void;
   /** The sellers that each request named. */
   readonly asked: string[][];
   stop(): Promise<void>;
@@ -55,6 +61,7 @@ export async function startFakeWallets(transport: Transport): Promise<FakeWallet
   await app.listen();
   return {
     set: (sellerId, address) => void payouts.bySeller.set(sellerId, address),
+    setOnSolana: (sellerId, address) => void payouts.onSolana.set(sellerId, address),
     asked: payouts.asked,
     stop: () => app.close(),
   };

@@ -1,6 +1,5 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Hash } from 'viem';
 import { parsePayload, type ExactRequirements } from '../../src/rails/x402/exact-payment.js';
 import type { Facilitator } from '../../src/rails/x402/facilitator.js';
 
@@ -19,20 +18,30 @@ export interface RemoteFacilitator {
   url: string;
   fault: Fault | null;
   /** The transaction that it says settled what it did not hand to the chain. */
-  lie: Hash | null;
+  lie: string | null;
   /** Resolves when every settlement it took has ended. */
   idle(): Promise<unknown>;
   stop(): void;
 }
 
-/** The protocol's HTTP interface before a facilitator, with the ways in which it can fail. */
-export async function serveFacilitator(facilitator: Facilitator): Promise<RemoteFacilitator> {
+/**
+ * The protocol's HTTP interface before a facilitator, with the ways in which it can fail.
+ * @param networks of Solana, of which it says who pays the fees.
+ */
+export async function serveFacilitator(facilitator: Facilitator, networks: string[] = []): Promise<RemoteFacilitator> {
+  const kinds = networks.map((network) => ({
+    x402Version: 2,
+    scheme: 'exact',
+    network,
+    extra: { feePayer: facilitator.feePayerOf(network) },
+  }));
   const running: Promise<unknown>[] = [];
   const server = createServer((request, response) => {
     const handle = async (): Promise<void> => {
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk as Buffer);
       if (request.headers.authorization !== 'Bearer secret') return void response.writeHead(401).end();
+      if (request.url === '/supported') return void response.end(JSON.stringify({ kinds, extensions: [], signers: {} }));
       const { paymentPayload, paymentRequirements } = JSON.parse(Buffer.concat(chunks).toString()) as {
         paymentPayload: unknown;
         paymentRequirements: ExactRequirements;

@@ -1,0 +1,81 @@
+import { startSolanaNode, type SolanaNode } from '@market/testing';
+import { createKeyPairSignerFromBytes, type KeyPairSigner } from '@solana/kit';
+import { ExactSvmScheme } from '@x402/svm/exact/client';
+import bs58 from 'bs58';
+import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { LocalSolanaFacilitator } from '../../src/rails/x402/local-solana-facilitator.js';
+import { startLedger, type LedgerHarness, type Offered } from './ledger-harness.js';
+import { serveFacilitator, type RemoteFacilitator } from './remote-facilitator.js';
+
+/** 64 bytes, the private key first, as wallets export it. */
+export function newKeyPair(): Uint8Array {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const { d, x } = createPublicKey(createPrivateKey({ key: privateKey.export({ format: 'jwk' }), format: 'jwk' })).export({
+    format: 'jwk',
+  }) as { d?: string; x?: string };
+  const secret = d ?? (privateKey.export({ format: 'jwk' }) as { d: string }).d;
+  return Buffer.concat([Buffer.from(secret, 'base64url'), Buffer.from(x!, 'base64url')]);
+}
+
+export const newSigner = (): Promise<KeyPairSigner> => createKeyPairSignerFromBytes(newKeyPair());
+
+/** What the stock client sends for an offer, as JSON text. */
+export async function signedOnSolana(
+  { offer }: Pick<Offered, 'offer'>,
+  signer: KeyPairSigner,
+  rpcUrl: string,
+  changes: Record<string, unknown> = {},
+): Promise<string> {
+  const { payload } = await new ExactSvmScheme(signer, { rpcUrl }).createPaymentPayload(2, {
+    ...offer.x402!,
+    ...changes,
+  } as never);
+  return JSON.stringify({ x402Version: 2, accepted: offer.x402, payload, resource: { url: 'https://market.example/' } });
+}
+
+/** The ledger with its rail on Solana, before a facilitator that can fail, and a payer who has USDC. */
+export interface SolanaLedger {
+  node: SolanaNode;
+  facilitator: RemoteFacilitator;
+  ledger: LedgerHarness;
+  payer: KeyPairSigner;
+  env: Record<string, string>;
+  /** Gives a seller a wallet, with a token account that is empty. */
+  openWallet(sellerId: string): Promise<KeyPairSigner>;
+  stop(): Promise<void>;
+}
+
+export async function startSolanaLedger(changes: Record<string, string> = {}): Promise<SolanaLedger> {
+  const node = await startSolanaNode();
+  const [payer, feePayer] = [await newSigner(), newKeyPair()];
+  await node.fund(payer.address, 10n ** 12n);
+  node.setLamports(bs58.encode(feePayer.subarray(32)), 10n ** 10n);
+  const local = new LocalSolanaFacilitator([{ network: node.network, rpcUrls: [node.url] }], feePayer);
+  const facilitator = await serveFacilitator(local, [node.network]);
+  const env = {
+    PAYMENTS_LEDGER_X402_CHAINS: `${node.network}=${node.url}`,
+    PAYMENTS_LEDGER_FEE_SOLANA_ADDRESS: (await newSigner()).address,
+    PAYMENTS_LEDGER_X402_FACILITATOR_URL: facilitator.url,
+    PAYMENTS_LEDGER_X402_FACILITATOR_API_KEY: 'secret',
+    ...changes,
+  };
+  const ledger = await startLedger({ env });
+  return {
+    node,
+    facilitator,
+    ledger,
+    payer,
+    env,
+    async openWallet(sellerId) {
+      const wallet = await newSigner();
+      await node.openTokenAccount(wallet.address);
+      ledger.wallets!.setOnSolana(sellerId, wallet.address);
+      return wallet;
+    },
+    async stop() {
+      await ledger.stop();
+      facilitator.stop();
+      await node.stop();
+    },
+  };
+}
