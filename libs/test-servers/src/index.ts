@@ -8,4 +8,5 @@ export * from './nats-server.js';
 export * from './own-process.js';
 export * from './postgres-proxy.js';
 export * from './redis-server.js';
+export * from './solana-node.js';
 export * from './temporary-directory.js';
