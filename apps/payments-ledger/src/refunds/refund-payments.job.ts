@@ -21,7 +21,7 @@ const ofSandbox = sql(
 /** Chosen at random, so that buyers who have no wallet keep nobody else waiting. */
 const withoutWallet = sql(
   'refunds.without-wallet',
-  `SELECT x.id, x.buyer_id FROM refunds x JOIN payments p ON p.id = x.payment_id
+  `SELECT x.id, x.buyer_id, x.network FROM refunds x JOIN payments p ON p.id = x.payment_id
    WHERE x.refunded_at IS NULL AND x.wallet IS NULL AND p.rail <> 'sandbox' ORDER BY random() LIMIT ${PAGE}`,
 );
 const setWallets = sql(

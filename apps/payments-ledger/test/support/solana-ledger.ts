@@ -2,19 +2,15 @@ import { startSolanaNode, type SolanaNode } from '@market/testing';
 import { createKeyPairSignerFromBytes, type KeyPairSigner } from '@solana/kit';
 import { ExactSvmScheme } from '@x402/svm/exact/client';
 import bs58 from 'bs58';
-import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync } from 'node:crypto';
 import { LocalSolanaFacilitator } from '../../src/rails/x402/local-solana-facilitator.js';
 import { startLedger, type LedgerHarness, type Offered } from './ledger-harness.js';
 import { serveFacilitator, type RemoteFacilitator } from './remote-facilitator.js';
 
 /** 64 bytes, the private key first, as wallets export it. */
 export function newKeyPair(): Uint8Array {
-  const { privateKey } = generateKeyPairSync('ed25519');
-  const { d, x } = createPublicKey(createPrivateKey({ key: privateKey.export({ format: 'jwk' }), format: 'jwk' })).export({
-    format: 'jwk',
-  }) as { d?: string; x?: string };
-  const secret = d ?? (privateKey.export({ format: 'jwk' }) as { d: string }).d;
-  return Buffer.concat([Buffer.from(secret, 'base64url'), Buffer.from(x!, 'base64url')]);
+  const { d, x } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
+  return Buffer.concat([Buffer.from(d!, 'base64url'), Buffer.from(x!, 'base64url')]);
 }
 
 export const newSigner = (): Promise<KeyPairSigner> => createKeyPairSignerFromBytes(newKeyPair());

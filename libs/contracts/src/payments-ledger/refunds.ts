@@ -22,7 +22,7 @@ export const refundView = z.object({
   wallet: z
     .string()
     .nullable()
-    .describe("The buyer's; null until it is known, and while the buyer has none of an EVM chain."),
+    .describe("The buyer's; null until it is known, and while the buyer has none of that kind of chain."),
   transaction_hash: z.string().nullable(),
   due_since: timestamp,
   pay_by: timestamp.nullable().describe('What a seller has not paid by then takes its paid listings off the market.'),
@@ -48,8 +48,11 @@ export const confirmRefund = defineRequest({
     refund_id: id,
     transaction: z
       .string()
-      .regex(/^0x[0-9a-fA-F]{64}$/, 'must be 0x and 64 hex digits')
-      .describe('The hash of the transaction that paid it, on its network.'),
+      .regex(
+        /^(0x[0-9a-fA-F]{64}|[1-9A-HJ-NP-Za-km-z]{64,88})$/,
+        'must be 0x and 64 hex digits, or a signature of Solana in base58',
+      )
+      .describe('The hash of the transaction that paid it, on its network; on Solana its signature.'),
   }),
   output: refundView,
   refusals: {
@@ -59,7 +62,7 @@ export const confirmRefund = defineRequest({
     }),
     refund_wallet_missing: declareRefusal(
       'conflict',
-      'The buyer has no wallet of an EVM chain to be paid back to; nothing is overdue until there is one',
+      'The buyer has no wallet on this kind of chain to be paid back to; nothing is overdue until there is one',
       z.object({}),
       { nextAction: 'retry_after_delay' },
     ),

@@ -2,8 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { createSolanaRpc, type Address, type Blockhash, type Signature } from '@solana/kit';
 import { timed } from '../metrics.js';
-import type { ExactRequirements, SolanaPayload } from './exact-payment.js';
-import { parsePayload } from './exact-payment.js';
+import { parsePayload, type ExactRequirements, type SolanaPayload } from './exact-payment.js';
 import { readTransaction, tokenAccountOf, type SignedTransaction } from './exact-solana.js';
 import {
   TransactionNotFoundError,
@@ -20,6 +19,8 @@ const POLL_MS = 250;
 /** The most that an RPC server lists in one answer. */
 const SIGNATURES_PER_REQUEST = 1_000;
 const MAX_REQUESTS = 20;
+/** Longer than 150 blocks take, also when they take half as long again as usual. */
+const MIN_AGE_MS = 150_000;
 /** How far the clocks of the cluster and of this process may differ. */
 const CLOCK_MARGIN_MS = 10_000;
 
@@ -91,17 +92,21 @@ export class TransactionsOnSolana implements SettlementWitness {
   }
 
   /**
-   * The last final block no longer takes the blockhash. A server that has not come to the time at which the authorization was held might
-   * not know the blockhash yet, and says the same of it.
+   * Neither the newest nor the last final block takes the blockhash. A server that does not know it yet says the same of it, so nothing is
+   * over before its time, nor on a server whose last final block is from before the authorization was held.
    */
   private async isOver(server: Server, held: HeldAuthorization): Promise<boolean> {
+    const heldAt = held.heldAt.getTime();
+    if (Date.now() < heldAt + MIN_AGE_MS) return false;
     const slot = await server.getSlot({ commitment: 'finalized' }).send(this.inTime());
     const seconds = await server.getBlockTime(slot).send(this.inTime());
-    if (Number(seconds) * 1_000 < held.heldAt.getTime() + CLOCK_MARGIN_MS) return false;
-    const { value } = await server
-      .isBlockhashValid(transactionOf(held).blockhash as Blockhash, { commitment: 'finalized' })
-      .send(this.inTime());
-    return !value;
+    if (Number(seconds) * 1_000 < heldAt + CLOCK_MARGIN_MS) return false;
+    const blockhash = transactionOf(held).blockhash as Blockhash;
+    for (const commitment of ['confirmed', 'finalized'] as const) {
+      const { value } = await server.isBlockhashValid(blockhash, { commitment }).send(this.inTime());
+      if (value) return false;
+    }
+    return true;
   }
 
   /** The payer's transaction with this message, of those since it was held; its memo tells it from most others. */
