@@ -42,7 +42,7 @@ export interface Block {
 }
 
 /** As JSON-RPC writes it: a name, or an object of one key. */
-export type TransactionError = string | Record<string, unknown>;
+type TransactionError = string | Record<string, unknown>;
 
 export interface Execution {
   readonly err: TransactionError | null;

@@ -1,7 +1,7 @@
-import type { Commitment } from '@solana/kit';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { RpcCall } from './solana-rpc.js';
 
 /** `refuse` answers 503 and `hang` never, of a request that is not carried out; `swallow` carries it out and then hangs up. */
 export type RpcFault = 'refuse' | 'hang' | 'swallow';
@@ -26,43 +26,6 @@ export interface SolanaNode {
   stop(): Promise<void>;
 }
 
-interface Config {
-  readonly commitment?: Commitment;
-  readonly preflightCommitment?: Commitment;
-  readonly encoding?: string;
-  readonly skipPreflight?: boolean;
-  readonly sigVerify?: boolean;
-  readonly replaceRecentBlockhash?: boolean;
-  readonly innerInstructions?: boolean;
-  readonly searchTransactionHistory?: boolean;
-  readonly maxSupportedTransactionVersion?: number;
-  readonly limit?: number;
-  readonly before?: string;
-  readonly until?: string;
-}
-
-interface RpcCall {
-  readonly id: unknown;
-  readonly method: string;
-  readonly params?: readonly unknown[];
-}
-
-type Methods = Record<string, (...params: never[]) => unknown>;
-
-class RpcError extends Error {
-  constructor(
-    readonly code: number,
-    message: string,
-    readonly data?: unknown,
-  ) {
-    super(message);
-  }
-}
-
-/** Statuses of transactions that are older than this come from the history, which is searched on request alone. */
-const RECENT_BLOCKS = 300;
-const MEMO_PROGRAMS = ['MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr', 'Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo'];
-
 /**
  * The JSON-RPC of a Solana node over a chain of one's own, in this process. Signatures, fees and programs are those of a validator
  * (litesvm); a block is made for each transaction and is `confirmed` at once. Of accounts only their last state is kept, whatever
@@ -71,8 +34,9 @@ const MEMO_PROGRAMS = ['MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr', 'Memo1UhkJ
 export async function startSolanaNode({ blocksToFinality = 32 } = {}): Promise<SolanaNode> {
   // Only here, since every test loads this library and few need the runtime.
   const { SolanaChain, USDC } = await import('./solana-chain.js');
+  const { answerTo, methodsOf } = await import('./solana-rpc.js');
   const chain = new SolanaChain(blocksToFinality);
-  const methods = await methodsOf(chain);
+  const methods = methodsOf(chain);
   const server = createServer((request, response) => {
     void (async () => {
       const body = JSON.parse(Buffer.concat(await request.toArray()).toString()) as RpcCall | RpcCall[];
@@ -106,187 +70,4 @@ export async function startSolanaNode({ blocksToFinality = 32 } = {}): Promise<S
     },
   };
   return node;
-}
-
-function answerTo(methods: Methods, { id, method, params = [] }: RpcCall) {
-  const answer = { jsonrpc: '2.0', id };
-  try {
-    if (!Object.hasOwn(methods, method)) throw new RpcError(-32601, 'Method not found');
-    return { ...answer, result: methods[method]!(...(params as never[])) };
-  } catch (error) {
-    const { code, message, data } =
-      error instanceof RpcError ? error : new RpcError(-32602, `Invalid params: ${(error as Error).message}`);
-    return { ...answer, error: { code, message, data } };
-  }
-}
-
-/** As the documentation of Solana's RPC describes them; `finalized` is the commitment of who names none. */
-async function methodsOf(chain: import('./solana-chain.js').SolanaChain): Promise<Methods> {
-  const { decodeTransaction } = await import('./solana-chain.js');
-  const { getBase58Decoder, getBase58Encoder } = await import('@solana/kit');
-  type Landed = NonNullable<ReturnType<typeof chain.transaction>>;
-
-  const blockFor = ({ commitment = 'finalized' }: Config = {}) => chain.blockAt(commitment);
-  const inContext = <T>(config: Config | undefined, value: T) => ({ context: { slot: blockFor(config).slot }, value });
-  const seconds = (milliseconds: number) => Math.floor(milliseconds / 1_000);
-  const confirmationStatus = ({ block }: Landed) => (chain.isFinal(block) ? 'finalized' : 'confirmed');
-  const decode = (text: string, { encoding = 'base58' }: Config = {}) =>
-    decodeTransaction(encoding === 'base64' ? Buffer.from(text, 'base64') : getBase58Encoder().encode(text));
-  const memoOf = ({ message, accounts }: Landed): string | null => {
-    const memos = message.instructions
-      .filter(({ programAddressIndex }) => MEMO_PROGRAMS.includes(accounts[programAddressIndex]!))
-      .map(({ data }) => `[${data?.length ?? 0}] ${Buffer.from(data ?? []).toString()}`);
-    return memos.length > 0 ? memos.join('; ') : null;
-  };
-  const simulate = (text: string, config: Config, commitment: Commitment) => {
-    const execution = chain.simulate(decode(text, config), chain.blockAt(commitment).height, {
-      sigVerify: config.sigVerify ?? false,
-      replaceRecentBlockhash: config.replaceRecentBlockhash ?? false,
-    });
-    if (execution.err === 'SignatureFailure') throw new RpcError(-32003, 'Transaction signature verification failure');
-    return {
-      ...execution,
-      innerInstructions: config.innerInstructions ? execution.innerInstructions : null,
-      accounts: null,
-      returnData: null,
-    };
-  };
-  const transactionIn = ({ wire, transaction, message, accounts }: Landed, encoding: string) => {
-    if (encoding === 'base64') return [Buffer.from(wire).toString('base64'), 'base64'];
-    if (encoding !== 'json') throw new RpcError(-32602, `Invalid params: encoding ${encoding} is not offered here`);
-    return {
-      signatures: Object.values(transaction.signatures).map((each) => getBase58Decoder().decode(each!)),
-      message: {
-        accountKeys: accounts,
-        header: {
-          numRequiredSignatures: message.header.numSignerAccounts,
-          numReadonlySignedAccounts: message.header.numReadonlySignerAccounts,
-          numReadonlyUnsignedAccounts: message.header.numReadonlyNonSignerAccounts,
-        },
-        recentBlockhash: message.lifetimeToken,
-        instructions: message.instructions.map(({ programAddressIndex, accountIndices = [], data }) => ({
-          programIdIndex: programAddressIndex,
-          accounts: accountIndices,
-          data: getBase58Decoder().decode(data ?? new Uint8Array()),
-          stackHeight: 1,
-        })),
-      },
-    };
-  };
-
-  return {
-    getHealth: () => 'ok',
-    getGenesisHash: () => 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG',
-    getSlot: (config?: Config) => blockFor(config).slot,
-    getBlockHeight: (config?: Config) => blockFor(config).height,
-    getBlockTime: (slot: number) => {
-      const block = chain.blockOfSlot(slot);
-      if (!block) throw new RpcError(-32004, `Block not available for slot ${slot}`);
-      return seconds(block.milliseconds);
-    },
-    getMinimumBalanceForRentExemption: (bytes: number) => chain.rentOf(bytes),
-    getLatestBlockhash: (config?: Config) => {
-      const { blockhash, lastValidBlockHeight } = blockFor(config);
-      return inContext(config, { blockhash, lastValidBlockHeight });
-    },
-    isBlockhashValid: (blockhash: string, config?: Config) =>
-      inContext(config, chain.isBlockhashValid(blockhash, blockFor(config).height)),
-    getBalance: (owner: string, config?: Config) => inContext(config, chain.account(owner)?.lamports ?? 0),
-    getAccountInfo: (of: string, config?: Config) => {
-      if (config?.encoding !== 'base64') throw new RpcError(-32602, 'Invalid params: only base64 is offered here');
-      const account = chain.account(of);
-      if (!account) return inContext(config, null);
-      const { lamports, executable, space, programAddress: owner } = account;
-      const data = [Buffer.from(account.data).toString('base64'), 'base64'];
-      return inContext(config, { lamports, owner, data, executable, space, rentEpoch: 0 });
-    },
-    getTokenAccountBalance: (of: string, config?: Config) => {
-      const account = chain.tokenAccount(of);
-      if (!account) throw new RpcError(-32602, 'Invalid param: could not find account');
-      return inContext(config, account.uiTokenAmount);
-    },
-    simulateTransaction: (text: string, config: Config = {}) => {
-      const value = simulate(text, config, config.commitment ?? 'finalized');
-      const { blockhash, lastValidBlockHeight } = blockFor(config);
-      const replacementBlockhash = config.replaceRecentBlockhash && { blockhash, lastValidBlockHeight };
-      return inContext(config, { ...value, replacementBlockhash });
-    },
-    sendTransaction: (text: string, config: Config = {}) => {
-      const sent = decode(text, config);
-      if (!config.skipPreflight) {
-        const preflight = simulate(text, { ...config, sigVerify: true }, config.preflightCommitment ?? 'finalized');
-        const reason = preflight.err === 'BlockhashNotFound' ? 'Blockhash not found' : JSON.stringify(preflight.err);
-        if (preflight.err) throw new RpcError(-32002, `Transaction simulation failed: ${reason}`, preflight);
-      }
-      chain.land(sent);
-      return sent.signature;
-    },
-    getSignatureStatuses: (signatures: string[], config?: Config) => {
-      const { slot, height } = chain.blockAt('confirmed');
-      const value = signatures.map((signature) => {
-        const landed = chain.transaction(signature, 'confirmed');
-        if (!landed) return null;
-        const age = height - landed.block.height;
-        if (age > RECENT_BLOCKS && !config?.searchTransactionHistory) return null;
-        const { err } = landed.execution;
-        return {
-          slot: landed.block.slot,
-          confirmations: chain.isFinal(landed.block) ? null : age,
-          err,
-          status: err ? { Err: err } : { Ok: null },
-          confirmationStatus: confirmationStatus(landed),
-        };
-      });
-      return { context: { slot }, value };
-    },
-    getSignaturesForAddress: (of: string, { commitment = 'finalized', limit = 1_000, before, until }: Config = {}) => {
-      const listed = chain.transactionsOf(of, commitment);
-      const height = (signature: string | undefined, unknown: number) =>
-        signature === undefined ? undefined : (chain.transaction(signature, 'confirmed')?.block.height ?? unknown);
-      const [below, above] = [height(before, -1) ?? Infinity, height(until, -1) ?? -1];
-      return listed
-        .filter(({ block }) => block.height < below && block.height > above)
-        .slice(0, limit)
-        .map((landed) => ({
-          signature: landed.signature,
-          slot: landed.block.slot,
-          blockTime: seconds(landed.block.milliseconds),
-          err: landed.execution.err,
-          memo: memoOf(landed),
-          confirmationStatus: confirmationStatus(landed),
-        }));
-    },
-    getTransaction: (signature: string, config: Config = {}) => {
-      const landed = chain.transaction(signature, config.commitment ?? 'finalized');
-      if (!landed) return null;
-      const { message, block, execution, before, after } = landed;
-      const { version } = message;
-      if (version !== 'legacy' && config.maxSupportedTransactionVersion === undefined)
-        throw new RpcError(
-          -32015,
-          `Transaction version (${version}) is not supported by the requesting client. Please try the request again with the following configuration parameter: "maxSupportedTransactionVersion": ${version}`,
-        );
-      return {
-        slot: block.slot,
-        blockTime: seconds(block.milliseconds),
-        version: config.maxSupportedTransactionVersion === undefined ? undefined : version,
-        transaction: transactionIn(landed, config.encoding ?? 'json'),
-        meta: {
-          err: execution.err,
-          status: execution.err ? { Err: execution.err } : { Ok: null },
-          // All that a fee payer of these transactions pays.
-          fee: before.lamports[0]! - after.lamports[0]!,
-          preBalances: before.lamports,
-          postBalances: after.lamports,
-          preTokenBalances: before.tokens,
-          postTokenBalances: after.tokens,
-          innerInstructions: execution.innerInstructions,
-          logMessages: execution.logs,
-          computeUnitsConsumed: execution.unitsConsumed,
-          loadedAddresses: { readonly: [], writable: [] },
-          rewards: [],
-        },
-      };
-    },
-  };
 }

@@ -116,10 +116,12 @@ describe('the Solana node of tests, with stock x402 packages', () => {
     node.mine(32);
     expect(await statusOf(of)).toMatchObject({ confirmationStatus: 'finalized', confirmations: null });
     const found = await rpc.getTransaction(of, options).send();
+    const { preTokenBalances = [], postTokenBalances = [] } = found!.meta!;
     const change = (owner: string) => {
-      const amountIn = (list: NonNullable<typeof found>['meta'] extends infer M ? M : never, key: 'pre' | 'post') =>
-        BigInt(list?.[`${key}TokenBalances`]?.find((each) => each.owner === owner)?.uiTokenAmount.amount ?? 0);
-      return amountIn(found!.meta, 'post') - amountIn(found!.meta, 'pre');
+      const [before, after] = [preTokenBalances, postTokenBalances].map((list) =>
+        BigInt(list.find((each) => each.owner === owner)!.uiTokenAmount.amount),
+      );
+      return after! - before!;
     };
     expect([change(payer.address), change(seller.address)]).toEqual([-1_000n, 1_000n]);
     expect(found).toMatchObject({
