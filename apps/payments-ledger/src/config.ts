@@ -32,10 +32,7 @@ const privateKey = text()
   .refine((value) => /^0x[0-9a-fA-F]{64}$/.test(value), 'must be 0x and 64 hex digits')
   .transform((value) => value as Hex);
 
-const solanaAddress = text().refine(
-  (value) => bs58.decodeUnsafe(value)?.length === 32,
-  'must be an address of Solana',
-);
+const solanaAddress = text().refine((value) => bs58.decodeUnsafe(value)?.length === 32, 'must be an address of Solana');
 const solanaKeyPair = text().transform((value, context): Uint8Array => {
   const bytes = bs58.decodeUnsafe(value);
   if (bytes?.length === 64) return bytes;
@@ -280,7 +277,9 @@ const x402Problems = (
   ...(x402PayTo === 'seller' && x402PayToAddress
     ? ['PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: is paid with PAYMENTS_LEDGER_X402_PAY_TO=operator alone']
     : []),
-  ...(x402PayTo === 'seller' && feeBps > 0 && ![...chains.keys()].some((network) => (isSolana(network) ? feeSolanaAddress : feeAddress))
+  ...(x402PayTo === 'seller' &&
+  feeBps > 0 &&
+  ![...chains.keys()].some((network) => (isSolana(network) ? feeSolanaAddress : feeAddress))
     ? [
         `${[...chains.keys()].every(isSolana) ? 'PAYMENTS_LEDGER_FEE_SOLANA_ADDRESS' : 'PAYMENTS_LEDGER_FEE_ADDRESS'}: is needed while signed payments pay sellers and there is a marketplace fee`,
       ]

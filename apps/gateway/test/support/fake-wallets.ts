@@ -23,8 +23,7 @@ class WalletsController {
     chainType,
   }: InputOf<typeof findPayoutWallets>): Promise<OutputOf<typeof findPayoutWallets>> {
     this.payouts.asked.push(sellerIds);
-    if (chainType === 'solana')
-      return { payouts: sellerIds.map((id) => this.payouts.onSolana.get(id) ?? null) };
+    if (chainType === 'solana') return { payouts: sellerIds.map((id) => this.payouts.onSolana.get(id) ?? null) };
     return {
       payouts: sellerIds.map((id) => {
         const known = this.payouts.bySeller.get(id);

@@ -7,13 +7,12 @@ import { timed } from '../rails/metrics.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import {
   isSolana,
-  judgeSigned,
   parsePayload,
-  signedBy,
   type Authorization,
   type ExactPayload,
   type ExactRequirements,
 } from '../rails/x402/exact-payment.js';
+import { judgeSigned, signedBy } from '../rails/x402/exact-signature.js';
 import type { HeldAuthorization, Verification } from '../rails/x402/facilitator.js';
 import { messageOf } from './message-of.js';
 import { ReconcilePayment, type LockedPayment } from './reconcile-payment.js';

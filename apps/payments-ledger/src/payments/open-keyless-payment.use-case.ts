@@ -10,11 +10,11 @@ import { exactRoutes, type ExactRoute } from '../rails/exact-routes.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import {
   parsePayload,
-  signedBy,
   type Authorization,
   type ExactPayload,
   type ExactRequirements,
 } from '../rails/x402/exact-payment.js';
+import { signedBy } from '../rails/x402/exact-signature.js';
 import { Authorizations, type SignedPayment } from './authorizations.js';
 import { KeylessTermsSeal, type KeylessTerms } from './keyless-terms.js';
 import { Offers } from './offers.js';

@@ -10,13 +10,8 @@ import { toUsdAmount } from '../fees/usd-amount.js';
 import { exactRoutes, type ExactRoute } from '../rails/exact-routes.js';
 import { baseUnitsOf, PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import { PLAY_PAYEE, SandboxRail } from '../rails/sandbox/sandbox.rail.js';
-import {
-  isSolana,
-  parsePayload,
-  signedBy,
-  type Authorization,
-  type ExactRequirements,
-} from '../rails/x402/exact-payment.js';
+import { isSolana, parsePayload, type Authorization, type ExactRequirements } from '../rails/x402/exact-payment.js';
+import { signedBy } from '../rails/x402/exact-signature.js';
 import { Authorizations } from './authorizations.js';
 import { KeylessTermsSeal, type KeylessTerms } from './keyless-terms.js';
 import { ReconcilePayment } from './reconcile-payment.js';

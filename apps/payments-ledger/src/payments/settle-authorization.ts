@@ -361,5 +361,4 @@ const isConfirmed = (
   transactionHash: string,
   row: AuthorizationRow,
   { exact, requirements }: SignedPayment,
-): Promise<boolean> =>
-  exact.witness.isSettledBy?.(transactionHash, toHeld(row), requirements) ?? Promise.resolve(true);
+): Promise<boolean> => exact.witness.isSettledBy?.(transactionHash, toHeld(row), requirements) ?? Promise.resolve(true);

@@ -48,9 +48,7 @@ function x402Rails(config: PaymentsLedgerConfig, sellers: SellerWallets): Paymen
       requirements: (offer: PricedOffer, feePayer = onSolana.feePayerOf(chain.network)) =>
         feePayer === null ? null : solanaRequirements(offer, chain.usdc, feePayer),
     }));
-    rails.push(
-      new X402Rail({ ...settings, id: 'x402-solana', chainType: 'solana', facilitator: onSolana, networks }),
-    );
+    rails.push(new X402Rail({ ...settings, id: 'x402-solana', chainType: 'solana', facilitator: onSolana, networks }));
   }
   return rails;
 }
@@ -59,7 +57,8 @@ const remoteFacilitator = ({
   facilitatorUrl: url,
   facilitatorApiKey: apiKey,
   facilitatorTimeoutMs: timeoutMs,
-}: PaymentsLedgerConfig): Facilitator | undefined => (url ? new HttpFacilitator({ url, apiKey, timeoutMs }) : undefined);
+}: PaymentsLedgerConfig): Facilitator | undefined =>
+  url ? new HttpFacilitator({ url, apiKey, timeoutMs }) : undefined;
 
 /** Last: a transfer between two wallets of one chain costs less than one that is carried. */
 function relayRails(config: PaymentsLedgerConfig, bus: MessageBus): PaymentRail[] {

@@ -25,11 +25,7 @@ export class SellerWallets {
   }
 
   /** In the order asked; null for a seller without one. At most one bus request. */
-  async find(
-    sellerIds: readonly string[],
-    chainType: ChainType,
-    context: RequestContext,
-  ): Promise<(string | null)[]> {
+  async find(sellerIds: readonly string[], chainType: ChainType, context: RequestContext): Promise<(string | null)[]> {
     const known = this.known[chainType];
     const found = await Promise.all(sellerIds.map((sellerId) => known.forceFetch(sellerId, { context })));
     return found.map((address) => address || null);

@@ -31,6 +31,17 @@ export interface ShownRefundRow extends RefundRow {
   listing_slug: string;
 }
 
+/** The transfer of USDC that pays a refund. */
+export interface WantedTransfer {
+  transaction: string;
+  /** Any where it is left out. */
+  from?: string;
+  to: string;
+  /** In micros, which are the base units of USDC. */
+  atLeast: bigint;
+  since: Date;
+}
+
 const DAY_MS = 86_400_000;
 
 export const toRefundView = (row: ShownRefundRow, viewerId: string, graceDays: number): RefundView => ({

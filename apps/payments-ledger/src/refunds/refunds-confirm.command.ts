@@ -11,7 +11,9 @@ export const refundsConfirm: CommandDefinition = {
   arguments: ['refund id', 'transaction'],
   async run(container, { operator, arguments: [refundId, transaction] }) {
     if (!isUuid(refundId!) || !TRANSACTION_ID.test(transaction!))
-      throw new CommandFailure('a refund is named by its id, and a transaction by its hash, or its signature on Solana');
+      throw new CommandFailure(
+        'a refund is named by its id, and a transaction by its hash, or its signature on Solana',
+      );
     try {
       await container
         .get(ConfirmRefund)

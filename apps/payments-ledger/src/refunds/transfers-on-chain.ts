@@ -15,22 +15,13 @@ import { timed } from '../rails/metrics.js';
 import { receiptOf } from '../rails/x402/token-transfers.js';
 import { isSolana } from '../rails/x402/exact-payment.js';
 import { evmChainsOf, solanaChainsOf } from '../rails/x402/x402-settings.js';
+import type { WantedTransfer } from './refund.js';
 import { TransfersOnSolana } from './transfers-on-solana.js';
 
 const abi = parseAbi([
   'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
   'event Transfer(address indexed from, address indexed to, uint256 value)',
 ]);
-
-export interface WantedTransfer {
-  transaction: string;
-  /** Any where it is left out. */
-  from?: string;
-  to: string;
-  /** In micros, which are the base units of USDC. */
-  atLeast: bigint;
-  since: Date;
-}
 
 /** Plain transfers of USDC, as the first RPC server of their chain knows them. */
 @Injectable()

@@ -1,6 +1,6 @@
 import { createSolanaRpc, type Signature } from '@solana/kit';
 import type { SolanaChain } from '../rails/x402/x402-settings.js';
-import type { WantedTransfer } from './transfers-on-chain.js';
+import type { WantedTransfer } from './refund.js';
 
 /** The balance of a token account before or after a transaction. */
 interface TokenBalance {

@@ -101,7 +101,11 @@ describe('what became of an authorization', () => {
       'its payer paid somebody else under its nonce',
       'invalid_exact_evm_nonce_already_used',
       async ({ held }) =>
-        harness.send(usdc, 'transferWithAuthorization', (await sign({ payTo: SOMEBODY, nonce: held.nonce as Hex })).use),
+        harness.send(
+          usdc,
+          'transferWithAuthorization',
+          (await sign({ payTo: SOMEBODY, nonce: held.nonce as Hex })).use,
+        ),
     ],
     [
       'its nonce paid somebody else, in one transaction with an authorization that pays its recipient as much',

@@ -197,7 +197,10 @@ describe('the x402 rail on Solana', () => {
     const elsewhere = await newSigner();
     await harness.node.openTokenAccount(elsewhere.address);
     const wrong: [string, string][] = [
-      [await sign(offered, harness.payer, { payTo: elsewhere.address }), 'invalid_exact_svm_payload_recipient_mismatch'],
+      [
+        await sign(offered, harness.payer, { payTo: elsewhere.address }),
+        'invalid_exact_svm_payload_recipient_mismatch',
+      ],
       [await sign(offered, harness.payer, { amount: '1' }), 'invalid_exact_svm_payload_amount_mismatch'],
       [
         await sign(offered, harness.payer, { extra: other.offer.x402!.extra }),
@@ -220,6 +223,15 @@ describe('the x402 rail on Solana', () => {
     await harness.node.fund(poor.address, PRICE - 1n);
     const [order, offered] = await quoted();
     expect(await claim(order, offered, await sign(offered, poor))).toMatchObject({ outcome: 'rejected' });
+  });
+
+  it('holds nothing while the RPC server of the facilitator is away, and the same signature after it', async () => {
+    const [order, offered] = await quoted();
+    const authorization = await sign(offered);
+    harness.node.onRequest = (method) => (method === 'simulateTransaction' ? 'refuse' : undefined);
+    await expect(claim(order, offered, authorization)).rejects.toThrow('facilitator');
+    harness.node.onRequest = undefined;
+    expect(asClaimed(await claim(order, offered, authorization)).isSigned).toBe(true);
   });
 
   it('refuses for good what its blockhash outlived, keeps the call, and takes the next signature for it', async () => {
@@ -260,7 +272,9 @@ describe('the x402 rail on Solana', () => {
   });
 
   it('is not offered where the seller has no wallet on Solana', async () => {
-    expect(await reasonOf(harness.ledger.quote(newOrder(), { ...onSolana(), originCurrency: 'USDC' }))).toBe('payment_route_unavailable');
+    expect(await reasonOf(harness.ledger.quote(newOrder(), { ...onSolana(), originCurrency: 'USDC' }))).toBe(
+      'payment_route_unavailable',
+    );
   });
 
   it('is quoted without a key, and shown in the discovery, with the account that pays the fee', async () => {

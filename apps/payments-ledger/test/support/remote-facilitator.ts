@@ -41,7 +41,8 @@ export async function serveFacilitator(facilitator: Facilitator, networks: strin
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk as Buffer);
       if (request.headers.authorization !== 'Bearer secret') return void response.writeHead(401).end();
-      if (request.url === '/supported') return void response.end(JSON.stringify({ kinds, extensions: [], signers: {} }));
+      if (request.url === '/supported')
+        return void response.end(JSON.stringify({ kinds, extensions: [], signers: {} }));
       const { paymentPayload, paymentRequirements } = JSON.parse(Buffer.concat(chunks).toString()) as {
         paymentPayload: unknown;
         paymentRequirements: ExactRequirements;
@@ -81,7 +82,7 @@ export async function serveFacilitator(facilitator: Facilitator, networks: strin
         ),
       );
     };
-    running.push(handle());
+    running.push(handle().catch((error: Error) => void response.writeHead(502).end(error.message)));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const remote: RemoteFacilitator = {

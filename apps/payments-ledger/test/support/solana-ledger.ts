@@ -8,7 +8,7 @@ import { startLedger, type LedgerHarness, type Offered } from './ledger-harness.
 import { serveFacilitator, type RemoteFacilitator } from './remote-facilitator.js';
 
 /** 64 bytes, the private key first, as wallets export it. */
-export function newKeyPair(): Uint8Array {
+function newKeyPair(): Uint8Array {
   const { d, x } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
   return Buffer.concat([Buffer.from(d!, 'base64url'), Buffer.from(x!, 'base64url')]);
 }
@@ -26,7 +26,12 @@ export async function signedOnSolana(
     ...offer.x402!,
     ...changes,
   } as never);
-  return JSON.stringify({ x402Version: 2, accepted: offer.x402, payload, resource: { url: 'https://market.example/' } });
+  return JSON.stringify({
+    x402Version: 2,
+    accepted: offer.x402,
+    payload,
+    resource: { url: 'https://market.example/' },
+  });
 }
 
 /** The ledger with its rail on Solana, before a facilitator that can fail, and a payer who has USDC. */

@@ -3,7 +3,7 @@ import { getAddress, isAddressEqual, recoverTypedDataAddress, type Address, type
 import type { EvmPayload, ExactRequirements, Judgement, Rejected, SignableOffer } from './exact-payment.js';
 import { usdcDomain } from './usdc-domain.js';
 
-export type EvmRejection =
+type EvmRejection =
   | 'invalid_exact_evm_signature'
   | 'invalid_exact_evm_payload_recipient_mismatch'
   | 'invalid_exact_evm_payload_authorization_value_mismatch'

@@ -1,7 +1,8 @@
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import fc from 'fast-check';
 import { privateKeyToAccount, generatePrivateKey } from 'viem/accounts';
-import { judgeSigned, parsePayload, signedBy, type ExactRequirements } from './exact-payment.js';
+import { parsePayload, type ExactRequirements } from './exact-payment.js';
+import { judgeSigned, signedBy } from './exact-signature.js';
 
 const payer = privateKeyToAccount(generatePrivateKey());
 const asked: ExactRequirements = {

@@ -1,8 +1,5 @@
 import { relayRequestId } from '@market/contracts';
-import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { judgeEvm, signerOfEvm, type EvmRejection } from './exact-evm.js';
-import { judgeSolana, signerOfSolana, type SolanaRejection } from './exact-solana.js';
 
 /**
  * What a stock x402 client is asked to sign: `PaymentRequirements` of x402 version 2, scheme `exact`. Clients hand all of `extra`
@@ -83,10 +80,6 @@ export function parsePayload(text: string): ExactPayload | undefined {
   }
 }
 
-/** Words of the protocol, where it has one. */
-export type RejectionReason =
-  'unsupported_scheme' | 'invalid_network' | 'accepted_mismatch' | 'invalid_payload' | EvmRejection | SolanaRejection;
-
 /** Who pays, and what names this authorization on its chain: no two of one payer share a nonce. */
 export interface Authorization {
   payer: string;
@@ -96,7 +89,8 @@ export interface Authorization {
   validBefore: bigint;
 }
 
-export type Rejected = { valid: false; reason: RejectionReason };
+/** With the protocol's word for the reason, where it has one. */
+export type Rejected = { valid: false; reason: string };
 export type Judgement = { valid: true; authorization: Authorization } | Rejected;
 
 /** What must be known of an offer to ask for a signature. */
@@ -108,34 +102,3 @@ export interface SignableOffer {
 }
 
 export const isSolana = (network: string): boolean => network.startsWith('solana:');
-
-const rejected = (reason: RejectionReason): Rejected => ({ valid: false, reason });
-
-/** Who signed for exactly these terms, in the order the protocol names: terms, signature, recipient. */
-export async function signedBy(
-  { accepted, payload }: ExactPayload,
-  asked: ExactRequirements,
-): Promise<{ valid: true; payer: string } | Rejected> {
-  if (accepted.scheme !== asked.scheme) return rejected('unsupported_scheme');
-  if (accepted.network !== asked.network) return rejected('invalid_network');
-  if (!isDeepStrictEqual({ ...accepted }, { ...asked })) return rejected('accepted_mismatch');
-  if (isSolana(asked.network))
-    return 'transaction' in payload ? signerOfSolana(payload as SolanaPayload, asked) : rejected('invalid_payload');
-  return 'authorization' in payload ? signerOfEvm(payload as EvmPayload, asked) : rejected('invalid_payload');
-}
-
-/**
- * Whether what `payer` signed for an offer is its amount, good at this time and for `secondsNeeded` more, in which the seller
- * answers. The payer's balance, and whether the authorization was used on the chain, are for the facilitator to know.
- * @param payload one that `signedBy` has accepted for these terms.
- */
-export const judgeSigned = (
-  { payload }: ExactPayload,
-  payer: string,
-  asked: ExactRequirements,
-  nowSeconds: bigint,
-  secondsNeeded = 0n,
-): Judgement =>
-  'transaction' in payload
-    ? judgeSolana(payload as SolanaPayload, payer, asked, nowSeconds, secondsNeeded)
-    : judgeEvm(payload as EvmPayload, payer, asked, nowSeconds, secondsNeeded);

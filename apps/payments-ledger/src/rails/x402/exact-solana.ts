@@ -11,7 +11,7 @@ import {
 import type { ExactRequirements, Judgement, Rejected, SignableOffer, SolanaPayload } from './exact-payment.js';
 
 /** Words of `@x402/svm`, which is the reference. */
-export type SolanaRejection =
+type SolanaRejection =
   | 'invalid_exact_svm_payload_transaction_could_not_be_decoded'
   | 'invalid_exact_svm_fee_payer_mismatch'
   | 'invalid_exact_svm_payload_signature_invalid'

@@ -26,11 +26,7 @@ export interface SettlementWitness {
    * Whether this transaction settled the authorization, as the first server says. A server that lags behind is asked again until a
    * request's time is over. True without a server, since nobody can say otherwise. @throws TransactionNotFoundError, Error when it does not tell.
    */
-  isSettledBy(
-    transactionHash: string,
-    held: HeldAuthorization,
-    requirements: ExactRequirements,
-  ): Promise<boolean>;
+  isSettledBy(transactionHash: string, held: HeldAuthorization, requirements: ExactRequirements): Promise<boolean>;
   /** Whether the authorization was used, for whatever, as the first server says; false without one. @throws Error when it does not tell. */
   isUsed(held: HeldAuthorization, requirements: ExactRequirements): Promise<boolean>;
   /** The payer's balance of the asset in base units. @throws Error when there is no server, or it does not tell. */

@@ -52,7 +52,8 @@ export class HttpFacilitator extends Facilitator {
     try {
       const { kinds } = await this.client.getSupported();
       for (const { scheme, network, extra } of kinds)
-        if (scheme === 'exact' && typeof extra?.['feePayer'] === 'string') this.feePayers.set(network, extra['feePayer']);
+        if (scheme === 'exact' && typeof extra?.['feePayer'] === 'string')
+          this.feePayers.set(network, extra['feePayer']);
     } catch (error) {
       this.logger.warn(`the facilitator does not say what it supports: ${(error as Error).message}`);
     }

@@ -8,6 +8,7 @@ import { Facilitator, onTheWire, settlementFrom, type Settlement, type Verificat
 import type { SolanaChain } from './x402-settings.js';
 
 const PUBLIC_KEY_OFFSET = 32;
+const SIMULATION_FAILED = 'invalid_exact_svm_transaction_simulation_failed';
 
 /** The public facilitator package for Solana in this process. Each cluster is reached through the first of its servers. */
 export class LocalSolanaFacilitator extends Facilitator {
@@ -30,7 +31,10 @@ export class LocalSolanaFacilitator extends Facilitator {
 
   async verify(payload: ExactPayload, requirements: ExactRequirements): Promise<Verification> {
     const facilitator = await this.facilitator;
-    const { isValid, invalidReason } = await facilitator.verify(...onTheWire(payload, requirements));
+    const { isValid, invalidReason, invalidMessage } = await facilitator.verify(...onTheWire(payload, requirements));
+    // A server that is away has the same reason as a transaction that fails.
+    if (invalidReason === SIMULATION_FAILED && !invalidMessage?.startsWith('Simulation failed: '))
+      throw new Error(`the RPC server of ${requirements.network} does not simulate: ${invalidMessage}`);
     return isValid ? { valid: true } : { valid: false, reason: invalidReason ?? 'invalid_payload' };
   }
 

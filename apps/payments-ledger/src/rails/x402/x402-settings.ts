@@ -29,7 +29,8 @@ const MAX_RPC_SERVERS = 2;
 export const x402Chains = z.string().transform((text, context) => {
   const chains = new Map<string, string[]>();
   for (const entry of text.split(',')) {
-    const [, network, servers] = /^(eip155:[1-9]\d{0,15}|solana:[1-9A-HJ-NP-Za-km-z]{32})(?:=(.+))?$/.exec(entry.trim()) ?? [];
+    const [, network, servers] =
+      /^(eip155:[1-9]\d{0,15}|solana:[1-9A-HJ-NP-Za-km-z]{32})(?:=(.+))?$/.exec(entry.trim()) ?? [];
     const urls = servers?.split('|') ?? [];
     if (network === undefined)
       context.addIssue(
