@@ -114,7 +114,7 @@ const variables = defineConfig('payments-ledger', {
   x402PayTo: variable(
     'PAYMENTS_LEDGER_X402_PAY_TO',
     choice(['seller', 'operator'], 'seller'),
-    "whom signed payments pay: the seller's payout wallet, or an address of yours",
+    "whom signed payments on EVM chains pay: the seller's payout wallet, or an address of yours; on Solana they pay the seller",
   ),
   x402PayToAddress: variable(
     'PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS',
@@ -257,7 +257,7 @@ export const paymentsLedgerConfig: ConfigDefinition<PaymentsLedgerConfig> = {
   },
 };
 
-const x402Problems = (
+function x402Problems(
   {
     x402PayTo,
     x402PayToAddress,
@@ -270,42 +270,33 @@ const x402Problems = (
     feeSolanaAddress,
   }: PaymentsLedgerConfig,
   chains: Map<string, string[]>,
-): string[] => [
-  ...(x402PayTo === 'operator' && !x402PayToAddress
-    ? ['PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: is needed with PAYMENTS_LEDGER_X402_PAY_TO=operator']
-    : []),
-  ...(x402PayTo === 'seller' && x402PayToAddress
-    ? ['PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: is paid with PAYMENTS_LEDGER_X402_PAY_TO=operator alone']
-    : []),
-  ...(x402PayTo === 'seller' &&
-  feeBps > 0 &&
-  ![...chains.keys()].some((network) => (isSolana(network) ? feeSolanaAddress : feeAddress))
-    ? [
-        `${[...chains.keys()].every(isSolana) ? 'PAYMENTS_LEDGER_FEE_SOLANA_ADDRESS' : 'PAYMENTS_LEDGER_FEE_ADDRESS'}: is needed while signed payments pay sellers and there is a marketplace fee`,
-      ]
-    : []),
-  ...[...chains].flatMap(([network, servers]) => {
+): string[] {
+  const problems: string[] = [];
+  if (x402PayTo === 'operator' && !x402PayToAddress)
+    problems.push('PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: is needed with PAYMENTS_LEDGER_X402_PAY_TO=operator');
+  if (x402PayTo === 'seller' && x402PayToAddress)
+    problems.push('PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: is paid with PAYMENTS_LEDGER_X402_PAY_TO=operator alone');
+  const paysSellers = [...chains.keys()].filter((network) => x402PayTo === 'seller' || isSolana(network));
+  const mayPayFees = [...chains.keys()].some((network) => (isSolana(network) ? feeSolanaAddress : feeAddress));
+  if (feeBps > 0 && paysSellers.length > 0 && !mayPayFees) {
+    const variable = paysSellers.every(isSolana) ? 'PAYMENTS_LEDGER_FEE_SOLANA_ADDRESS' : 'PAYMENTS_LEDGER_FEE_ADDRESS';
+    problems.push(`${variable}: is needed while signed payments pay sellers and there is a marketplace fee`);
+  }
+  for (const [network, servers] of chains) {
     const key = isSolana(network)
       ? { variable: 'PAYMENTS_LEDGER_X402_FACILITATOR_SOLANA_KEY', isSet: facilitatorSolanaKey !== undefined }
       : { variable: 'PAYMENTS_LEDGER_X402_FACILITATOR_KEY', isSet: facilitatorKey !== undefined };
-    return [
-      ...(facilitatorUrl || key.isSet
-        ? []
-        : [
-            `PAYMENTS_LEDGER_X402_FACILITATOR_URL: is needed with ${network} in PAYMENTS_LEDGER_X402_CHAINS, or ${key.variable}`,
-          ]),
-      ...(x402PayTo === 'operator' && isSolana(network)
-        ? [`PAYMENTS_LEDGER_X402_CHAINS: names ${network}, and signed payments on Solana pay sellers alone`]
-        : []),
-      ...(x402Usdc?.has(network) || USDC[network]
-        ? []
-        : [`PAYMENTS_LEDGER_X402_USDC: names no contract on ${network}, where the issuer's is not known`]),
-      ...(facilitatorUrl || servers.length > 0
-        ? []
-        : [`PAYMENTS_LEDGER_X402_CHAINS: names no RPC server of ${network}, which ${key.variable} needs`]),
-    ];
-  }),
-];
+    if (!facilitatorUrl && !key.isSet)
+      problems.push(
+        `PAYMENTS_LEDGER_X402_FACILITATOR_URL: is needed with ${network} in PAYMENTS_LEDGER_X402_CHAINS, or ${key.variable}`,
+      );
+    if (!x402Usdc?.has(network) && !USDC[network])
+      problems.push(`PAYMENTS_LEDGER_X402_USDC: names no contract on ${network}, where the issuer's is not known`);
+    if (!facilitatorUrl && servers.length === 0)
+      problems.push(`PAYMENTS_LEDGER_X402_CHAINS: names no RPC server of ${network}, which ${key.variable} needs`);
+  }
+  return problems;
+}
 
 const relayProblems = ({
   relayApiKey,

@@ -27,7 +27,7 @@ function x402Rails(config: PaymentsLedgerConfig, sellers: SellerWallets): Paymen
   if (!x402Chains || !payTo) return [];
   const [evm, solana] = [evmChainsOf(x402Chains, config.x402Usdc), solanaChainsOf(x402Chains)];
   const remote = remoteFacilitator(config);
-  const settings = { payTo, minimumMicros: BigInt(config.minimumX402Micros) };
+  const minimumMicros = BigInt(config.minimumX402Micros);
   const rails: PaymentRail[] = [];
   const onEvm = remote ?? (facilitatorKey && new LocalFacilitator(evm, facilitatorKey));
   if (onEvm && evm.length > 0) {
@@ -36,7 +36,7 @@ function x402Rails(config: PaymentsLedgerConfig, sellers: SellerWallets): Paymen
       witness: new AuthorizationsOnChain(chain, config.x402RpcTimeoutMs),
       requirements: (offer: PricedOffer) => evmRequirements(offer, chain.usdc),
     }));
-    rails.push(new X402Rail({ ...settings, id: 'x402', chainType: 'evm', facilitator: onEvm, networks }));
+    rails.push(new X402Rail({ id: 'x402', chainType: 'evm', payTo, networks, minimumMicros, facilitator: onEvm }));
   }
   const onSolana = remote ?? (facilitatorSolanaKey && new LocalSolanaFacilitator(solana, facilitatorSolanaKey));
   if (onSolana && solana.length > 0) {
@@ -48,7 +48,16 @@ function x402Rails(config: PaymentsLedgerConfig, sellers: SellerWallets): Paymen
       requirements: (offer: PricedOffer, feePayer = onSolana.feePayerOf(chain.network)) =>
         feePayer === null ? null : solanaRequirements(offer, chain.usdc, feePayer),
     }));
-    rails.push(new X402Rail({ ...settings, id: 'x402-solana', chainType: 'solana', facilitator: onSolana, networks }));
+    rails.push(
+      new X402Rail({
+        id: 'x402-solana',
+        chainType: 'solana',
+        payTo: sellers,
+        networks,
+        minimumMicros,
+        facilitator: onSolana,
+      }),
+    );
   }
   return rails;
 }
