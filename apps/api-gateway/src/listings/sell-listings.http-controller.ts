@@ -1,6 +1,7 @@
 import type { InputOf } from '@market/contracts';
 import { createListing, createListingChallenge, removeListing, updateListing } from '@market/contracts/catalog';
 import { listWallets } from '@market/contracts/identity';
+import { quoteExact } from '@market/contracts/payments-ledger';
 import { MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { Body, Controller, Delete, Param, Patch, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
@@ -31,7 +32,7 @@ const warnings = z
 const PAYOUT_WALLET_MISSING: Warning = {
   code: 'payout_wallet_missing',
   message:
-    'No active EVM wallet of yours has the capability payout, so that x402 has nobody to pay; link one with POST /me/wallets',
+    'No active wallet of yours has the capability payout on a network of signed payments, so that x402 has nobody to pay; link one with POST /me/wallets',
 };
 type Warning = NonNullable<z.output<typeof warnings>>[number];
 
@@ -68,7 +69,7 @@ export class SellListingsHttpController {
     summary: 'Create a listing',
     description:
       'A per_call listing answers with its gateway signing secret, shown once. pow_nonce and challenge take no part in what an Idempotency-Key is compared by.',
-    asks: [createListing, listWallets],
+    asks: [createListing, listWallets, quoteExact],
     body: { schema: createListing.input, examples: { per_call: createListingExample } },
     idempotent: true,
     status: 201,
@@ -95,7 +96,7 @@ export class SellListingsHttpController {
     summary: 'Change a listing',
     description:
       'Fields left out stay as they are; the slug stays in any case. A listing that becomes per_call answers with its gateway signing secret, shown once.',
-    asks: [updateListing, listWallets],
+    asks: [updateListing, listWallets, quoteExact],
     body: { schema: updateListingBody, examples: { price: { pricing_amount: 0.05 }, withdraw: { status: 'draft' } } },
     answer: {
       schema: envelopeSchema(jsonSchemaOf(updateListing.output.extend({ warnings }))),
@@ -133,10 +134,17 @@ export class SellListingsHttpController {
 
   /** Asked before anything is written: an answer with a secret that is shown once is not lost to an outage after it. */
   private async isPayable(context: RequestContext): Promise<boolean> {
-    const { wallets } = await this.bus.request(listWallets, {}, context);
+    const [{ wallets }, signed] = await Promise.all([
+      this.bus.request(listWallets, {}, context),
+      // A warning is not worth a refusal: without the ledger nobody is warned.
+      this.bus.request(quoteExact, { calls: [] }, context).catch(() => null),
+    ]);
+    if (signed === null) return true;
     return wallets.some(
       ({ status, chain_type, capabilities }) =>
-        status === 'active' && chain_type === 'evm' && capabilities.includes('payout'),
+        status === 'active' &&
+        capabilities.includes('payout') &&
+        signed.networks.some((network) => network.startsWith('solana:') === (chain_type === 'solana')),
     );
   }
 }
