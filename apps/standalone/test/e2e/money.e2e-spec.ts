@@ -1,11 +1,31 @@
-import { evmWallet, Marketplace, sandboxPayer, x402Payer, type CallOptions, type Offer, type Payer } from '@market/sdk';
-import { eventually, startMarketplace, type ProcessName, type RunningMarketplace } from '@market/testing';
+import {
+  evmWallet,
+  Marketplace,
+  sandboxPayer,
+  solanaWallet,
+  x402Payer,
+  type CallOptions,
+  type Offer,
+  type Payer,
+  type Wallet,
+} from '@market/sdk';
+import {
+  eventually,
+  startMarketplace,
+  startSolanaNode,
+  type ProcessName,
+  type RunningMarketplace,
+  type SolanaNode,
+} from '@market/testing';
 import { x402Client, x402HTTPClient } from '@x402/fetch';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
+import { createKeyPairSignerFromBytes } from '@solana/kit';
+import bs58 from 'bs58';
 import fc from 'fast-check';
 import { encodeFunctionData, parseUnits, type Address, type Hash, type Hex } from 'viem';
 import { mnemonicToAccount, privateKeyToAccount } from 'viem/accounts';
 import { startEvmHarness, testAbi, type EvmHarness } from '../../../payments-ledger/test/support/evm-harness.js';
+import { signedOnSolana } from '../../../payments-ledger/test/support/solana-ledger.js';
 import { startRelayServer, type RelayServer } from '../../../payments-ledger/test/support/relay-server.js';
 import { readCommandLine } from '../../src/admin/command-line.js';
 import { adminCommands } from '../../src/admin/commands.js';
@@ -31,12 +51,16 @@ const FEE_ADDRESS: Address = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C';
 const PLAY_NETWORK = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
 const PRICES = [250_000n, 333_333n, 1_000_001n];
 const FEED_PRICE = 900_000n;
+const FEE_PAYER = solanaWallet();
+const SELLERS_ON_SOLANA = [solanaWallet(), solanaWallet(), solanaWallet()];
+const BUYERS_ON_SOLANA = [solanaWallet(), solanaWallet(), solanaWallet(), solanaWallet()];
 const usd = (micros: bigint): number => Number(micros) / 1e6;
 
 const KINDS = [
   'sandbox',
   'signature',
   'without a key',
+  'solana',
   'relay',
   'sent back',
   'subscription',
@@ -80,6 +104,7 @@ inEachMode('money', ({ mode }) => {
   const subscriptions = new Map<string, Promise<unknown>>();
   let chain: EvmHarness;
   let relay: RelayServer;
+  let solana: SolanaNode;
   let env: Record<string, string>;
   let operator: Address;
   let marketplace: RunningMarketplace;
@@ -90,10 +115,11 @@ inEachMode('money', ({ mode }) => {
   let feeds: { id: string }[];
 
   beforeAll(async () => {
-    [chain, relay] = await Promise.all([startEvmHarness(CHAIN_ID), startRelayServer()]);
+    [chain, relay, solana] = await Promise.all([startEvmHarness(CHAIN_ID), startRelayServer(), startSolanaNode()]);
     await chain.place('SignedToken', USDC);
     env = {
-      PAYMENTS_LEDGER_X402_CHAINS: `${NETWORK}=${chain.node.url}`,
+      PAYMENTS_LEDGER_X402_CHAINS: `${NETWORK}=${chain.node.url},${solana.network}=${solana.url}`,
+      PAYMENTS_LEDGER_X402_FACILITATOR_SOLANA_KEY: FEE_PAYER.exportKey() as string,
       PAYMENTS_LEDGER_X402_FACILITATOR_KEY: chain.gasKey,
       PAYMENTS_LEDGER_FEE_ADDRESS: FEE_ADDRESS,
       PAYMENTS_LEDGER_RELAY_URL: relay.url,
@@ -125,6 +151,12 @@ inEachMode('money', ({ mode }) => {
       await chain.send(USDC, 'mint', [walletOf(buyer), parseUnits('10000', 6)]);
       expected.move(null, walletOf(buyer), parseUnits('10000', 6));
     }
+    solana.setLamports(FEE_PAYER.address, 10n ** 12n);
+    for (const [index, seller] of sellers.entries()) {
+      await seller.market.wallets.link(seller.wallet, SELLERS_ON_SOLANA[index]!);
+      await solana.openTokenAccount(SELLERS_ON_SOLANA[index]!.address);
+    }
+    for (const { address } of BUYERS_ON_SOLANA) await solana.fund(address, parseUnits('10000', 6));
     const faltered = new Set<unknown>();
     shops = await Promise.all(
       sellers.map((seller) =>
@@ -151,11 +183,23 @@ inEachMode('money', ({ mode }) => {
     await Promise.all((shops ?? []).flat().map((shop) => shop.close()));
     await marketplace?.stop();
     relay?.stop();
+    await solana?.stop();
     await chain?.stop();
   }, 60_000);
 
   const walletOf = (agent: Agent): Address => agent.wallet.address as Address;
   const signs = (agent: Agent): Payer => x402Payer(agent.wallet as never, { [NETWORK]: {} });
+
+  /** What the stock client signs, in the header that it sends. */
+  const signsOnSolana = (wallet: Wallet): Payer => ({
+    rail: 'x402-solana',
+    canPay: ({ provider }) => provider === 'x402-solana',
+    prepare: async ({ x402 }) => {
+      const signer = await createKeyPairSignerFromBytes(bs58.decode(wallet.exportKey() as string));
+      const text = await signedOnSolana({ offer: { x402: x402!.accepts[0] } } as never, signer, solana.url);
+      return { headers: { 'PAYMENT-SIGNATURE': Buffer.from(text).toString('base64') } };
+    },
+  });
 
   /** One after the other: the node gives transactions their numbers. */
   const inTurn = turns();
@@ -243,6 +287,16 @@ inEachMode('money', ({ mode }) => {
         const [pay, paid] = noting(signs(buyer));
         await call(new Marketplace({ baseUrl: marketplace.baseUrl }), { pay });
         if (isDelivered) soldBySignature(buyer, seller, gross, paid());
+        return;
+      }
+      case 'solana': {
+        const [payer, payee] = [BUYERS_ON_SOLANA[draw.buyer]!, SELLERS_ON_SOLANA[draw.seller]!.address];
+        await call(buyer.market, { pay: signsOnSolana(payer), originChainId: solana.network });
+        if (!isDelivered) return;
+        expected.post(accountsOf.payments(buyer.id), -gross);
+        expected.post(accountsOf.received(seller.id, `${solana.network}:${payee}`), gross);
+        expected.post(accountsOf.fees(seller.id), -ExpectedMoney.feeOf(gross));
+        expected.move(payer.address, payee, gross);
         return;
       }
       case 'relay': {
@@ -453,8 +507,18 @@ inEachMode('money', ({ mode }) => {
         });
       for (const wallet of [...[...buyers, ...sellers].map(walletOf), FEE_ADDRESS, operator])
         expect([wallet, await chain.balanceOf(USDC, wallet)]).toEqual([wallet, expected.inWallet(wallet)]);
+      for (const { address } of SELLERS_ON_SOLANA)
+        expect([address, await solana.balanceOf(address)]).toEqual([address, expected.inWallet(address)]);
+      for (const { address } of BUYERS_ON_SOLANA)
+        expect([address, (await solana.balanceOf(address)) - parseUnits('10000', 6)]).toEqual([
+          address,
+          expected.inWallet(address),
+        ]);
       await expectBooksInOrder(marketplace, shops.flat(), { withinMs: 30_000 });
       expect(await admin('books', 'verify')).toBe('the books add up');
+      // So that what was only signed on Solana can never be settled any more.
+      await letTimePass(marketplace, { signatures: true });
+      solana.mine(400);
       expect(await admin('books', 'reconcile')).toMatch(/^[1-9]\d* settlements explained, 0 unexplained, 0 unknown$/);
       const owed = [...(await admin('payments', 'report')).matchAll(/^owed\t.*\$(\S+) to /gm)];
       expect(owed.reduce((sum, [, amount]) => sum + parseUnits(amount!, 6), 0n)).toBe(

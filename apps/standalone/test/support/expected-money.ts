@@ -1,5 +1,3 @@
-import type { Address } from 'viem';
-
 const FEE_BPS = 500n;
 
 /** The accounts of `GET /ledger` that this model keeps. */
@@ -15,7 +13,7 @@ export const accountsOf = {
 /** A model of the balance of every account and wallet, in micros, which are the base units of USDC. It is updated from the answers that clients get. */
 export class ExpectedMoney {
   private readonly accounts = new Map<string, bigint>();
-  private readonly wallets = new Map<Address, bigint>();
+  private readonly wallets = new Map<string, bigint>();
 
   /** The fee that is taken of a price. */
   static feeOf = (gross: bigint): bigint => (gross * FEE_BPS) / 10_000n;
@@ -25,12 +23,12 @@ export class ExpectedMoney {
   }
 
   /** `null` stands for a wallet outside the model. */
-  move(from: Address | null, to: Address | null, micros: bigint): void {
+  move(from: string | null, to: string | null, micros: bigint): void {
     if (from) this.wallets.set(from, this.inWallet(from) - micros);
     if (to) this.wallets.set(to, this.inWallet(to) + micros);
   }
 
-  inWallet(wallet: Address): bigint {
+  inWallet(wallet: string): bigint {
     return this.wallets.get(wallet) ?? 0n;
   }
 

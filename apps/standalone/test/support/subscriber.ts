@@ -67,7 +67,7 @@ export function verifyOnce(
 /** Moves the stored times of subscriptions and offers into the past, as if the time had passed. */
 export const letTimePass = (
   harness: Pick<Harness, 'databaseUrl'>,
-  what: { period?: string; offer?: string; window?: string; look?: string },
+  what: { period?: string; offer?: string; window?: string; look?: string; signatures?: true },
 ): Promise<unknown> =>
   withClient(harness.databaseUrl, async (client) => {
     if (what.period)
@@ -83,6 +83,10 @@ export const letTimePass = (
       await client.query(
         "UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = $1",
         [what.window],
+      );
+    if (what.signatures)
+      await client.query(
+        "UPDATE payments_ledger.authorizations SET created_at = created_at - interval '3 minutes' WHERE network LIKE 'solana:%'",
       );
     if (what.look)
       await client.query('UPDATE payments_ledger.payments SET recheck_at = now() WHERE id = $1', [what.look]);
