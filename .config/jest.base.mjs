@@ -2,5 +2,6 @@
 export default {
   rootDir: new URL('..', import.meta.url).pathname,
   testRunner: '<rootDir>/.config/run-test-file.mjs',
+  transform: {},
   modulePathIgnorePatterns: ['/dist/'],
 };

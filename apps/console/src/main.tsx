@@ -3,9 +3,6 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { ApiError } from './api/client.js';
 import { App } from './app.js';
-import './styles/base.css';
-import './styles/parts.css';
-import './styles/pages.css';
 
 const queries = new QueryClient({
   defaultOptions: {

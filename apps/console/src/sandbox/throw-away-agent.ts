@@ -10,6 +10,9 @@ export interface ThrowAwayAgent {
   authorization: string;
 }
 
+/** The address of the built proof-of-work.worker.ts, set by build.mjs. */
+declare const PROOF_OF_WORK_WORKER: string;
+
 const KEPT = 'market.throw-away-agent';
 
 export function keptAgent(): ThrowAwayAgent | undefined {
@@ -51,7 +54,7 @@ export async function walletOf(agent: ThrowAwayAgent): Promise<Wallet> {
 }
 
 function work(puzzle: ProofOfWorkPuzzle, onProgress: (share: number) => void): Promise<string> {
-  const worker = new Worker(new URL('./proof-of-work.worker.ts', import.meta.url), { type: 'module' });
+  const worker = new Worker(PROOF_OF_WORK_WORKER, { type: 'module' });
   return new Promise<string>((resolve, reject) => {
     worker.onmessage = ({ data }: MessageEvent<WorkReport>) =>
       'nonce' in data ? resolve(data.nonce) : onProgress(data.progress);

@@ -1,4 +1,3 @@
-import * as Tabs from '@radix-ui/react-tabs';
 import type { ListingDetail } from '@market/sdk';
 import { Code } from '../../parts/code.js';
 
@@ -8,22 +7,12 @@ export function Snippets({ listing, body }: { listing: ListingDetail; body: unkn
     curl: curl(listing, body),
     TypeScript: typescript(listing, body),
   };
-  return (
-    <Tabs.Root defaultValue="curl">
-      <Tabs.List className="tabs" aria-label="The call as code">
-        {Object.keys(snippets).map((name) => (
-          <Tabs.Trigger key={name} value={name}>
-            {name}
-          </Tabs.Trigger>
-        ))}
-      </Tabs.List>
-      {Object.entries(snippets).map(([name, text]) => (
-        <Tabs.Content key={name} value={name}>
-          <Code text={text} label={`${name} snippet`} />
-        </Tabs.Content>
-      ))}
-    </Tabs.Root>
-  );
+  return Object.entries(snippets).map(([name, text]) => (
+    <details key={name} name="the-call-as-code" open={name === 'curl'}>
+      <summary>{name}</summary>
+      <Code text={text} label={`${name} snippet`} />
+    </details>
+  ));
 }
 
 /** In single quotes a shell takes everything as it is but the single quote. */
