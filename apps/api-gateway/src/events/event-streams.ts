@@ -25,26 +25,26 @@ export class EventStreams {
 
   /** The events of the account behind `after`. */
   async *follow(stream: OpenStream, accountId: string, after: string): AsyncGenerator<string, void, undefined> {
-    let isTold = false;
+    let hasNew = false;
     let stopWaiting = (): void => undefined;
     const onAdded = (): void => {
-      isTold = true;
+      hasNew = true;
       stopWaiting();
     };
     this.added.on(accountId, onAdded);
     try {
       while (await stream.isOpen()) {
-        isTold = false;
+        hasNew = false;
         const page = await this.read(stream, after);
         for (const event of page.items) yield frameOf(event);
         after = page.items.at(-1)?.id ?? page.latest ?? after;
-        if (page.hasMore || isTold) continue;
+        if (page.hasMore || hasNew) continue;
         const waiting = new AbortController();
         stopWaiting = () => waiting.abort();
         await delay(POLL_INTERVAL_MS, undefined, { signal: AbortSignal.any([stream.signal, waiting.signal]) }).catch(
           () => undefined,
         );
-        if (!isTold && !stream.signal.aborted) yield COMMENT;
+        if (!hasNew && !stream.signal.aborted) yield COMMENT;
       }
     } finally {
       this.added.off(accountId, onAdded);

@@ -57,7 +57,7 @@ export interface CatalogService {
   /** Delivers events as their emitter's outbox would; an id given twice is a duplicate. */
   deliver<C extends EventContract>(contract: C, events: { id?: string; payload: PayloadOf<C> }[]): Promise<void>;
   /** What the catalog told the others so far. */
-  readonly told: {
+  readonly received: {
     changed: PayloadOf<typeof listingChanged>[];
     removed: PayloadOf<typeof listingRemoved>[];
     touched: PayloadOf<typeof listingTouched>[];
@@ -97,8 +97,8 @@ export async function startCatalog(env: Record<string, string> = {}): Promise<Ca
     'payments-ledger': await transport.connect('payments-ledger', topology['payments-ledger']),
     'api-gateway': await transport.connect('api-gateway', topology['api-gateway']),
   };
-  const told: CatalogService['told'] = { changed: [], removed: [], touched: [], worked: [] };
-  await listen(links['api-gateway'], told);
+  const received: CatalogService['received'] = { changed: [], removed: [], touched: [], worked: [] };
+  await listen(links['api-gateway'], received);
   const running = await runProcess([catalog], transport, {
     DATABASE_URL: url,
     ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`,
@@ -133,7 +133,7 @@ export async function startCatalog(env: Record<string, string> = {}): Promise<Ca
           requestId: newId(),
         })),
       ),
-    told,
+    received,
     gateway,
     identity,
     sql: async <Row extends pg.QueryResultRow>(statement: string, values?: unknown[]) =>
@@ -156,17 +156,19 @@ export async function startCatalog(env: Record<string, string> = {}): Promise<Ca
   };
 }
 
-async function listen(link: Link, told: CatalogService['told']): Promise<void> {
+async function listen(link: Link, received: CatalogService['received']): Promise<void> {
   const keep = <C extends EventContract>(contract: C, kept: PayloadOf<C>[]) =>
     link.consumeEvents(
       contract.subject,
       async (events: EventRecord[]) =>
         void kept.push(...events.map((event) => contract.payload.parse(event.payload) as PayloadOf<C>)),
     );
-  await keep(listingChanged, told.changed);
-  await keep(listingRemoved, told.removed);
-  await keep(listingWorkSolved, told.worked);
-  await link.onSignal(listingTouched.subject, (payload) => told.touched.push(listingTouched.payload.parse(payload)));
+  await keep(listingChanged, received.changed);
+  await keep(listingRemoved, received.removed);
+  await keep(listingWorkSolved, received.worked);
+  await link.onSignal(listingTouched.subject, (payload) =>
+    received.touched.push(listingTouched.payload.parse(payload)),
+  );
 }
 
 interface Neighbour {

@@ -142,7 +142,7 @@ const release = sql(
   `UPDATE gateway_requests SET released_claims = released_claims + 1, offer_expires_at = CASE WHEN status IN ('payment_required', 'payment_pending') THEN $2 ELSE offer_expires_at END WHERE id = $1`,
 );
 /** The latest so many attempts of a call are told one by one. */
-const ATTEMPTS_TOLD = 20;
+const MAX_ATTEMPTS_SHOWN = 20;
 const storeFailure = withParameters({ calls: `${ATTEMPT_COLUMNS}, status text, error_code text` }, ({ calls }) =>
   sql(
     'gateway-requests.store-failure',
@@ -152,7 +152,7 @@ const storeFailure = withParameters({ calls: `${ATTEMPT_COLUMNS}, status text, e
      FROM ${calls.table}
      ON CONFLICT (id) DO UPDATE SET status = excluded.status, fence = excluded.fence, transaction_hash = excluded.transaction_hash, billable = false, lease_until = NULL,
        seller_status_code = excluded.seller_status_code, latency_ms = excluded.latency_ms, error_code = excluded.error_code, completed_at = excluded.completed_at,
-       failed_attempts = CASE WHEN jsonb_array_length(g.failed_attempts) < ${ATTEMPTS_TOLD} THEN g.failed_attempts ELSE g.failed_attempts - 0 END || excluded.failed_attempts
+       failed_attempts = CASE WHEN jsonb_array_length(g.failed_attempts) < ${MAX_ATTEMPTS_SHOWN} THEN g.failed_attempts ELSE g.failed_attempts - 0 END || excluded.failed_attempts
      WHERE g.billable IS NOT TRUE AND g.status <> 'refunded' AND g.fence <= excluded.fence`,
   ),
 );

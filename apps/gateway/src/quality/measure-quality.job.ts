@@ -16,8 +16,8 @@ const takeDue = sql(
   `SELECT listing_id, version, last_success_at, measured FROM listing_quality
    WHERE due_at <= now() ORDER BY due_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED`,
 );
-const forgetOld = sql(
-  'call-evidence.forget-old',
+const deleteOld = sql(
+  'call-evidence.delete-old',
   `DELETE FROM call_evidence WHERE listing_id = ANY($1::uuid[]) AND day <= current_date - ${DAYS_KEPT}`,
 );
 const measure = sql(
@@ -110,7 +110,7 @@ export class MeasureQuality implements OnApplicationBootstrap {
       const due = await tx.query<DueRow>(takeDue);
       if (due.length === 0) return 0;
       const listingIds = due.map(({ listing_id }) => listing_id);
-      await tx.query(forgetOld, [listingIds]);
+      await tx.query(deleteOld, [listingIds]);
       const sums = new Map(
         (await tx.query<SumsRow>(measure, [listingIds])).map(({ listing_id, ...row }) => [listing_id, row]),
       );

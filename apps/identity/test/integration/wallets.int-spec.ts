@@ -74,10 +74,10 @@ describe('wallets', () => {
   });
 
   it('are linked when both agree, of either chain; the new one is told of and may not recover unless it is said', async () => {
-    const heard: unknown[] = [];
+    const received: unknown[] = [];
     await harness.link.consumeEvents(
       walletLinked.subject,
-      async (events) => void heard.push(...events.map((event) => event.payload)),
+      async (events) => void received.push(...events.map((event) => event.payload)),
     );
     const [solana, evm] = [solanaTestWallet(), evmTestWallet()];
     const first = await link(solana, { label: 'cold 🧊' });
@@ -96,7 +96,7 @@ describe('wallets', () => {
     expect(second).toMatchObject({ address: evm.address, label: null, capabilities: ['login', 'recovery'] });
     expect((await list()).map(({ address }) => address)).toEqual([agent.wallet.address, solana.address, evm.address]);
     await eventually(() =>
-      expect(heard).toEqual(
+      expect(received).toEqual(
         expect.arrayContaining(
           [first, second].map(({ address, chain_type: chainType, created_at: linkedAt }) => ({
             accountId: agent.id,

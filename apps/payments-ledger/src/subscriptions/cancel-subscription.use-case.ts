@@ -30,7 +30,7 @@ export class CancelSubscription {
     const { accountId } = principalOf(context);
     const cancelled = await this.database.transaction(async (tx) => {
       const rows = await tx.query<EndedRow>(cancel, [subscriptionId, accountId]);
-      await this.subscriptions.tellEnded(tx, rows, context);
+      await this.subscriptions.emitEnded(tx, rows, context);
       return rows.length > 0;
     });
     if (!cancelled) await this.assertCancelled(subscriptionId, accountId);

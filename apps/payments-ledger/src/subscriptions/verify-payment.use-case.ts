@@ -41,7 +41,7 @@ const findStarted = sql(
 
 const RETRY_SECONDS = 2;
 
-interface Looked {
+interface Reconciliation {
   payment: PaymentRow;
   missing?: PendingReason | 'unpaid';
 }
@@ -108,7 +108,7 @@ export class VerifyPayment {
     payment: SubscriptionPaymentRow,
     { payload }: Input,
     context: RequestContext,
-  ): Promise<Looked> {
+  ): Promise<Reconciliation> {
     if (payload !== undefined) {
       const read =
         payment.rail === this.paySandbox.railId && !isSigned(payload) && readSandboxPayload(payment, payload);
@@ -130,7 +130,7 @@ export class VerifyPayment {
     payment: SubscriptionPaymentRow,
     authorization: string | undefined,
     context: RequestContext,
-  ): Promise<Looked> {
+  ): Promise<Reconciliation> {
     const isPending = payment.state === 'pending' && authorization !== undefined;
     if (!isPending && !(payment.state === 'verified' && paysBySignature(payment)))
       return { payment, missing: payment.state === 'indeterminate' ? 'settlement_unknown' : 'unpaid' };
@@ -193,7 +193,7 @@ export class VerifyPayment {
     return row;
   }
 
-  private async explain(row: PaymentRow, missing: Looked['missing'] = 'payment_unknown'): Promise<Output> {
+  private async explain(row: PaymentRow, missing: Reconciliation['missing'] = 'payment_unknown'): Promise<Output> {
     switch (row.state) {
       case 'completed':
         return this.result(row);

@@ -61,7 +61,7 @@ const DERIVED_AND_FACTS =
   'call_facts, subscription_facts, registration_facts, wallet_facts, claim_facts, work_facts, reviews, listings, accounts, trades, listing_totals, inbox, outbox';
 
 /** Empties tables, all unless named, so that the same facts can come once more. */
-export async function forgetEverything(service: ReputationService, tables = DERIVED_AND_FACTS): Promise<void> {
+export async function truncateAll(service: ReputationService, tables = DERIVED_AND_FACTS): Promise<void> {
   await service.sql(`TRUNCATE ${tables}`);
 }
 

@@ -205,14 +205,14 @@ inEachMode('a paid call', (harness) => {
     });
 
     it('knows nothing of it for another buyer, nor of one that never was', async () => {
-      const thief = await registerAgent(harness);
+      const otherBuyer = await registerAgent(harness);
       const answers = await Promise.all([
-        callOnce(thief, shop.listing, { the: 'right body' }, withRelayId(relayRequestId)),
+        callOnce(otherBuyer, shop.listing, { the: 'right body' }, withRelayId(relayRequestId)),
         callOnce(buyer, shop.listing, { the: 'right body' }, withRelayId(`0x${'ab'.repeat(32)}`)),
       ]);
       for (const answer of answers) expect([answer.status, reasonOf(answer)]).toEqual([404, 'payment_not_found']);
       expect(bodyOf(answers[0]!).error).toEqual(bodyOf(answers[1]!).error);
-      await expect(thief.market.sandbox.pay(relayRequestId)).rejects.toMatchObject({ status: 404 });
+      await expect(otherBuyer.market.sandbox.pay(relayRequestId)).rejects.toMatchObject({ status: 404 });
     });
 
     it.each(['0x12', 'ab'.repeat(32), `0x${'zz'.repeat(32)}`, `0x${'ab'.repeat(33)}`])(

@@ -51,9 +51,9 @@ async function permissionProblems(
   connection: NatsConnection,
   { subscribes, calls }: Pick<ServiceTopology, 'subscribes' | 'calls'>,
 ): Promise<string[]> {
-  const heard = [...subscribes.map(({ subject }) => subject), ...servicesAsked({ calls }).map(progressSubject)];
+  const received = [...subscribes.map(({ subject }) => subject), ...servicesAsked({ calls }).map(progressSubject)];
   const refused: string[] = [];
-  for (const subject of heard)
+  for (const subject of received)
     connection.subscribe(subject, { callback: (error) => void (error && refused.push(subject)) });
   await connection.flush();
   return refused.map(

@@ -10,7 +10,7 @@ import { toBothSides } from './both-sides.js';
 
 /** What accounts are told of that is no fact of a score. Sales, failures, refunds, subscriptions and reviews are told where they are counted. */
 @Controller()
-export class ToldEventController {
+export class AccountEventsEventController {
   constructor(private readonly events: AccountEvents) {}
 
   @HandleEvent(feesNearLimit)
