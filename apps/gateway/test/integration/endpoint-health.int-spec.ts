@@ -161,19 +161,16 @@ describe('the health of an endpoint', () => {
     ['never reached', broken, 'failing', false],
     ['there, with nothing to say to a test', answer(404, 'no'), 'unverified', false],
     ['working', working, 'active', true],
-  ] as const)(
-    'is told soon after it was set to be %s, without any call',
-    async (_name, behaviour, expected, ok) => {
-      const shop = await quick.open(undefined, behaviour);
-      await eventually(async () =>
-        expect(await view(shop, quick)).toMatchObject({ status: expected, last_test: { ok } }),
-      );
-      await quick.configure(shop, { status: 'paused', private_endpoint_url: `${shop.seller.url}/moved` });
-      const before = tests(shop);
-      await delay(4 * PROBE_INTERVAL_MS);
-      expect([tests(shop), await healthOf(shop, quick)]).toEqual([before, ['paused', 0]]);
-    },
-  );
+  ] as const)('is told soon after it was set to be %s, without any call', async (_name, behaviour, expected, ok) => {
+    const shop = await quick.open(undefined, behaviour);
+    await eventually(async () =>
+      expect(await view(shop, quick)).toMatchObject({ status: expected, last_test: { ok } }),
+    );
+    await quick.configure(shop, { status: 'paused', private_endpoint_url: `${shop.seller.url}/moved` });
+    const before = tests(shop);
+    await delay(4 * PROBE_INTERVAL_MS);
+    expect([tests(shop), await healthOf(shop, quick)]).toEqual([before, ['paused', 0]]);
+  });
 
   it('gets a test of ours each interval while it fails, and no call; what is paid waits, and follows when it answers', async () => {
     const { shop, bought } = await failing(4, quick);

@@ -397,21 +397,26 @@ inEachMode('a paid call', (harness) => {
         { cheap: 1 },
         { 'X-Market-Origin-Currency': 'USDC', 'Idempotency-Key': 'cheap-call' },
       );
-      expect(answer.status).toBe(400);
-      expect(bodyOf(answer).error).toEqual({
-        code: 'PAYMENT_ROUTE_MINIMUM_NOT_MET',
-        message: expect.any(String),
-        details: {
-          seller_endpoint_called: false,
-          recommended_origin_currency: 'SOL',
-          recommended_gateway_headers: { 'X-Market-Origin-Currency': 'SOL' },
+      expect([answer.status, answer.json]).toEqual([
+        400,
+        {
+          success: false,
+          error: {
+            code: 'PAYMENT_ROUTE_MINIMUM_NOT_MET',
+            message: expect.any(String),
+            details: {
+              seller_endpoint_called: false,
+              recommended_origin_currency: 'SOL',
+              recommended_gateway_headers: { 'X-Market-Origin-Currency': 'SOL' },
+            },
+            recovery: {
+              next_action: 'retry_with_solana_payment_route',
+              retry_same_route: false,
+              use_new_idempotency_key: true,
+            },
+          },
         },
-        recovery: {
-          next_action: 'retry_with_solana_payment_route',
-          retry_same_route: false,
-          use_new_idempotency_key: true,
-        },
-      });
+      ]);
       const reused = await callOnce(
         buyer,
         cheap.listing,

@@ -297,7 +297,7 @@ export const listGatewayRequests = defineRequest({
   input: z.object({
     role: z.enum(['buyer', 'seller', 'all']).default('all'),
     status: gatewayRequestStatus.optional(),
-    listingId: id.optional(),
+    listing_id: id.optional(),
     from: timestamp.optional(),
     to: timestamp.optional(),
     ...cursorRequest,

@@ -8,7 +8,6 @@ export const chainType = z.enum(['evm', 'solana']);
 export const walletCapability = z.enum(['login', 'recovery', 'payer', 'payout']);
 export const walletStatus = z.enum(['active', 'disabled']);
 export type WalletCapability = z.output<typeof walletCapability>;
-export type WalletStatus = z.output<typeof walletStatus>;
 
 export const walletSummary = z.object({
   id,
