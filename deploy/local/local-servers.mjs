@@ -90,7 +90,7 @@ function find(program, variable) {
   }
 }
 
-/** Servers talk much: what they say goes to a file, and only what goes wrong is told. */
+/** The output of servers goes to a file; only errors are printed. */
 const watched = (server, log) => ({ isRunning: () => server.isRunning(), output: () => `see ${log}` });
 
 function isBefore210(version) {

@@ -15,7 +15,7 @@ export interface OverloadOptions {
   /** The number of connections with which the load that can be carried is measured. */
   connections: number;
   seconds: number;
-  /** Calls that are prepared, of which some must be left at the end. */
+  /** The number of calls that are prepared; some must be left at the end. */
   paid: number;
   /** Multiples of the load that can be carried. */
   times: number[];

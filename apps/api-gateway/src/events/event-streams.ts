@@ -7,10 +7,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { COMMENT, type OpenStream } from '../http/server-sent-events.js';
 
 const PAGE = 100;
-/** A signal may get lost: whoever waits looks by itself after this time. */
+/** A signal may be lost: a waiting stream reads again after this time. */
 const POLL_INTERVAL_MS = 5_000;
 
-/** Each stream reads the account's events in their order, when it is told that there are more. */
+/** Each stream reads the account's events in order when a signal says that there are more. */
 @Injectable()
 export class EventStreams {
   private readonly logger = new Logger('EventStreams');

@@ -20,7 +20,7 @@ const fieldProblems = z
   .array(z.object({ field: z.string(), message: z.string() }))
   .meta({ examples: [[{ field: 'name', message: 'must be text of 2 to 100 characters' }]] });
 
-/** What the edge refuses by itself, before any service is asked. */
+/** Refusals of the edge, before any service is asked. */
 export const edgeRefusals = {
   request_invalid: declareRefusal(
     'invalid',
@@ -112,7 +112,7 @@ export const edgeRefusals = {
 
 type WrongAccountType = typeof edgeRefusals.wrong_account_type;
 
-/** What a session is told where it may act for an agent and names none. */
+/** The refusal of a session that may act for an agent and names none. */
 export const agentIdMissing: WrongAccountType = {
   ...edgeRefusals.wrong_account_type,
   message: 'A session uses this operation for an agent that its human has claimed: send agent_id',

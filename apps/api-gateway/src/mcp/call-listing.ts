@@ -89,7 +89,7 @@ function toResult(answer: InterfaceAnswer, hasKey: boolean): CallToolResult {
 }
 
 /**
- * What to pay. An x402 client reads the object as a `PaymentRequired` and ignores what stands beside; whoever has a key finds there what else
+ * What to pay. An x402 client reads the object as a `PaymentRequired` and ignores the other fields; a caller with a key finds there what else
  * pays, and with which relay request id to come again.
  */
 function asked({ x402, ...payment }: Payment, { error }: ErrorBody, hasKey: boolean): object {

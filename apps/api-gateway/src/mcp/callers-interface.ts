@@ -9,7 +9,7 @@ export interface InterfaceAnswer {
   json: { success: true; data: unknown; pagination?: unknown } | ErrorBody;
 }
 
-/** Of a caller's request, what says who is calling and by which way. */
+/** The headers of a caller's request that say who is calling and by which way. */
 const CALLERS_HEADERS = ['authorization', 'tracestate', HOP_HEADER.toLowerCase()];
 
 /**

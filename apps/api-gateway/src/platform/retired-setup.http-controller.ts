@@ -9,7 +9,7 @@ import { guidanceLinks } from '../http/error-body.js';
 /** Since when nothing keeps buyers' funds any more. */
 const RETIRED_AT = new Date('2026-11-01T00:00:00Z');
 
-/** Setup of stored funds, as older clients know it: gone with any method, and described to nobody new. */
+/** Setup of stored funds, as older clients know it: 410 for any method, and not part of the document. */
 @ApiExcludeController()
 @Controller()
 export class RetiredSetupHttpController {

@@ -45,7 +45,7 @@ export class WellKnownHttpController {
     return sendCacheableText(request, reply, JSON.stringify({ linkset }), LINKSET_TYPE);
   }
 
-  /** RFC 9116; absent until the operator says whom to tell. */
+  /** RFC 9116; absent unless the operator configures a contact. */
   @Get('security.txt')
   @Public()
   getSecurityText(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {

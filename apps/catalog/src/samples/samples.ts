@@ -113,9 +113,9 @@ const asOwner = sql('samples.as-owner', 'SET LOCAL ROLE NONE');
 const analyze = sql('samples.analyze', 'ANALYZE listings, listing_slugs, listing_popularity, listing_words, providers');
 
 /**
- * Writes listings as a large market would have them, with their sellers, straight into the tables of the catalog: nobody
- * is told by an event, no endpoint answers behind them, and identity does not know the sellers.
- * @param onWritten is told how many there are so far.
+ * Writes listings as a large market would have them, with their sellers, directly into the tables of the catalog: no
+ * event is emitted, they have no endpoints, and the sellers are unknown to identity.
+ * @param onWritten is called with the number of listings so far.
  */
 export async function writeSamples(
   database: Database,

@@ -141,7 +141,7 @@ const release = sql(
   'gateway-requests.release',
   `UPDATE gateway_requests SET released_claims = released_claims + 1, offer_expires_at = CASE WHEN status IN ('payment_required', 'payment_pending') THEN $2 ELSE offer_expires_at END WHERE id = $1`,
 );
-/** The latest so many attempts of a call are told one by one. */
+/** So many of the latest attempts of a call are shown one by one. */
 const MAX_ATTEMPTS_SHOWN = 20;
 const storeFailure = withParameters({ calls: `${ATTEMPT_COLUMNS}, status text, error_code text` }, ({ calls }) =>
   sql(

@@ -21,7 +21,7 @@ type Input = InputOf<typeof executeKeylessCall>;
 type Output = OutputOf<typeof executeKeylessCall>;
 
 /**
- * The paid call of whoever has no key. Unpaid: an offer, and no trace of it. Paid: the offer becomes a payment of the
+ * The paid call without a key. Unpaid: an offer, which is not stored. Paid: the offer becomes a payment of the
  * wallet that signed, and from there the call is that wallet's own, as if it had come with a key.
  */
 @Injectable()

@@ -79,7 +79,7 @@ export class RunCall {
       : settlement;
   }
 
-  /** What the ledger does for the call is told by the requests that it serves, and by its journal. */
+  /** The ledger logs its part of the call itself, by the requests that it serves and by its journal. */
   private tell(
     msg: 'forwarded' | 'stored' | 'not_billable',
     { id, listing, buyerId, payment }: HeldCall,

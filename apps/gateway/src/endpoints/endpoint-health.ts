@@ -7,7 +7,7 @@ import type { CallableEndpoint } from './callable-endpoints.js';
 import { endpointColumns, type EndpointRow } from './endpoint.js';
 import { EndpointsRepository } from './endpoints.repository.js';
 
-/** An URL that was called; what came of it says nothing about another one that the listing has by now. */
+/** A URL that was called. Its outcome does not count for another URL that the listing has by now. */
 export type CalledEndpoint = Pick<CallableEndpoint['endpoint'], 'listingId' | 'urlDigest'>;
 
 /** One call that a seller failed. */
@@ -37,7 +37,7 @@ const countFailure = sql(
    FROM judged j WHERE e.listing_id = j.listing_id
    RETURNING ${endpointColumns('e')}, j.breaks AS changed`,
 );
-/** Failures counted since the success that is told of here are of later calls, and stay. */
+/** Failures that were counted after this success belong to later calls, and are kept. */
 const recover = sql(
   'endpoints.recover',
   `UPDATE endpoints e SET health = 'active', probe_at = now() + $4 * interval '1 millisecond', version = e.version + 1, updated_at = now()
@@ -76,7 +76,7 @@ type HealthRow = EndpointRow & { changed: boolean };
  * once however often it is repeated, or when the marketplace's own test fails. That test is due at once when a call did not reach
  * the seller or one buyer's calls alone are that many, some time after an URL is set, and every `GATEWAY_PROBE_INTERVAL_MS`
  * while it is failing, and every `GATEWAY_IDLE_PROBE_INTERVAL_MS` while it works. A test that is answered, or a call that is still under way and billable, makes it `active` again. A billable
- * answer forgets the failures (in the statement that stores it, see `CallRecords`). Pausing leaves all of this as it is.
+ * answer resets the failures (in the statement that stores it, see `CallRecords`). Pausing changes none of this.
  */
 @Injectable()
 export class EndpointHealth {

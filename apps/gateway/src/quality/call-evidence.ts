@@ -6,7 +6,7 @@ import type { SellerOutcome } from '../egress/seller-outcome.js';
 /** Of one buyer's calls of a listing, so many of a day count: the latest deliveries, and the first failures. */
 const COUNTED_OF_BUYER = 20;
 
-/** The buyer under whom the marketplace's own tests are counted. */
+/** The buyer id under which the marketplace's own tests are counted. */
 export const MARKETPLACE = '00000000-0000-0000-0000-000000000000';
 
 /** SQL, of the evidence of one listing and day: the failures that count, those that two buyers had or the marketplace's own test. No buyer makes them alone. */
@@ -78,7 +78,7 @@ export class CallEvidence {
     await tx.query(schedule, schedule.values({ added: rows, interval_ms: this.config.qualityIntervalMs }));
   }
 
-  /** A test that nobody asked for. Its owner's tests are no evidence, since it decides how many there are. A refusal is none, as of calls. */
+  /** A test by the marketplace. Tests of the owner are not counted, because the owner decides how many there are. Refusals are not counted, as with calls. */
   async addProbe(
     listingId: string,
     { requestId, outcome }: { requestId: string; outcome: SellerOutcome },

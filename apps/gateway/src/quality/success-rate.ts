@@ -13,7 +13,7 @@ export const successRate = ({ successes, failures }: Tally): number | null =>
   successes + failures === 0 ? null : Math.round((successes / (successes + failures)) * FOUR_DECIMALS) / FOUR_DECIMALS;
 
 /**
- * The success rate that the evidence is enough for: the lower bound of Wilson's score interval. One success of one says less than
+ * The lower bound of Wilson's score interval of the success rate. One success of one gives less than
  * 98 of 100; without a success it is 0.
  */
 export function surety({ successes, failures }: Tally): number {

@@ -54,7 +54,7 @@ export class Budgets {
   }
 }
 
-/** The periods of which this payment spends the last fifth's beginning, or all that was left. */
+/** The periods in which this payment crosses four fifths of the limit, or reaches the limit. */
 function reachedBy(
   { buyer_id: accountId, gross_micros }: Reservable,
   budgets: Budget[],

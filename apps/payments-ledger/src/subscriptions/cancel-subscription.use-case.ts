@@ -37,7 +37,7 @@ export class CancelSubscription {
     return { id: subscriptionId, status: 'cancelled' };
   }
 
-  /** The seller may see its subscribers and is told that it may not cancel; to everybody else the subscription does not exist. */
+  /** The seller may see its subscribers and gets a refusal that it may not cancel; to all others the subscription does not exist. */
   private async assertCancelled(subscriptionId: string, accountId: string): Promise<void> {
     const [row] = await this.database.query<Pick<SubscriptionRow, 'consumer_id' | 'seller_id' | 'status'>>(find, [
       subscriptionId,

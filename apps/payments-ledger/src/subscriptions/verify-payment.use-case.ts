@@ -48,7 +48,7 @@ interface Reconciliation {
 
 /**
  * Starts the subscription that a payment is for, once its money has come. A signed authorization is held, then settled, and its
- * settlement starts the subscription; whoever asks next continues where a process stopped, and so does the job that settles.
+ * settlement starts the subscription. If a process stops in between, the next request or the settlement job continues.
  */
 @Injectable()
 export class VerifyPayment {

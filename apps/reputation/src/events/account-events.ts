@@ -12,8 +12,8 @@ export interface NewEvent {
 }
 
 /**
- * An account's events are numbered one by one. The row with the last number stays locked until the commit, so that whoever sees an event
- * sees all that have smaller numbers: nobody reads past one that is committed later.
+ * An account's events are numbered one by one. The row with the last number stays locked until the commit, so that a reader of an event
+ * sees all events with smaller numbers: no reader passes one that is committed later.
  */
 const add = withParameters(
   { added: 'account_id uuid, place int, type text, at timestamptz, data jsonb' },
@@ -38,7 +38,7 @@ const add = withParameters(
 export class AccountEvents {
   constructor(private readonly bus: MessageBus) {}
 
-  /** To be the last statement but for the outbox's in its transaction, since accounts are told of one thing after the other. */
+  /** Must be the last statement of its transaction before the outbox's, because it locks the accounts' numbers until the commit. */
   async add(tx: Tx, events: NewEvent[]): Promise<void> {
     if (events.length === 0) return;
     const rows = events.map(({ accountId, type, at, data }, place) => ({

@@ -13,7 +13,7 @@ const record = sql(
   'INSERT INTO refund_facts SELECT * FROM jsonb_populate_recordset(NULL::refund_facts, $1) ON CONFLICT DO NOTHING',
 );
 
-/** Refunds: told to their buyers, and to sellers that owe them; those that are not paid in time are facts of the seller's score. */
+/** Refunds: events for their buyers, and for sellers that owe them. Those that are not paid in time are facts of the seller's score. */
 @Controller()
 export class RefundFactsEventController {
   constructor(private readonly accountEvents: AccountEvents) {}

@@ -180,7 +180,7 @@ describeNeeding('nats-server')('doctor: NATS', () => {
       },
     ));
 
-  it('names what a service may not hear', () => {
+  it('names what a service may not subscribe to', () => {
     const old: Record<ServiceName, ServiceTopology> = {
       ...topology,
       'api-gateway': { ...topology['api-gateway'], subscribes: topology['api-gateway'].subscribes.slice(1) },
@@ -190,7 +190,7 @@ describeNeeding('nats-server')('doctor: NATS', () => {
       async (url) => {
         const { subject } = topology['api-gateway'].subscribes[0]!;
         expect(await problemsWith(envOf(url))).toEqual([
-          `NATS of api-gateway: NATS_NKEY_SEED: its user may not hear ${subject}; run deploy/nats/generate-keys.mjs again and reload the server`,
+          `NATS of api-gateway: NATS_NKEY_SEED: its user may not subscribe to ${subject}; run deploy/nats/generate-keys.mjs again and reload the server`,
         ]);
       },
     );

@@ -157,7 +157,7 @@ const { listing_unavailable, delivery_postponed, listing_busy, result_not_kept, 
 const keepSignature = { keep: ['PAYMENT-SIGNATURE'] };
 
 /**
- * A call for whoever has no key: an x402 client, whose signature names the wallet that buys. `authorization` as in
+ * A call without a key, by an x402 client, whose signature names the wallet that buys. `authorization` as in
  * `executeCall`. Without one the answer is what to pay, and nothing is stored. An empty body asks for the price alone; any other must fit the
  * listing's input_schema, where it has one.
  */

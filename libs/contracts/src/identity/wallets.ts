@@ -172,7 +172,7 @@ export const findPayoutWallets = defineRequest({
   refusals: {},
 });
 
-/** Whose payout wallet an address is now; null where it is nobody's. */
+/** The account whose payout wallet an address is now, or null. */
 export const findPaidSeller = defineRequest({
   subject: 'rpc.identity.find-paid-seller.v1',
   repeatable: true,

@@ -58,7 +58,7 @@ async function permissionProblems(
   await connection.flush();
   return refused.map(
     (subject) =>
-      `NATS_NKEY_SEED: its user may not hear ${subject}; run deploy/nats/generate-keys.mjs again and reload the server`,
+      `NATS_NKEY_SEED: its user may not subscribe to ${subject}; run deploy/nats/generate-keys.mjs again and reload the server`,
   );
 }
 

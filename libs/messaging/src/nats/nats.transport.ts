@@ -38,7 +38,7 @@ export const REQUIRED_MAX_PAYLOAD = 9 * 1024 * 1024;
 
 const RECONNECT_WAIT_MS = 250;
 
-/** What a broker answers in place of a service that nobody serves. */
+/** The broker's answer to a request on a subject without a subscriber. */
 const NO_RESPONDERS = 503;
 
 /**
