@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** Runs what docs/snippets.md shows, as it stands. */
+/** Runs the snippets of docs/snippets.md unchanged. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -35,7 +35,7 @@ export class PaidCalls {
     await Promise.all(Array.from({ length: this.clients }, openConnection));
   }
 
-  /** Sends the one that was tried longest ago. @returns false where all clients wait, or no call is left. */
+  /** Sends the call with the oldest attempt. @returns false if all clients wait, or no call is left. */
   async sendNext(answers: Answers): Promise<boolean> {
     const call = this.calls[this.next];
     if (!call || this.waiting >= this.clients) return false;

@@ -49,7 +49,7 @@ const SERVICES = {
 const serviceNames = Object.keys(SERVICES) as (keyof typeof SERVICES)[];
 const SERVICE: JsonSchema = { type: 'string', enum: serviceNames };
 
-/** How soon a stream of the overview tells what moved. */
+/** How often a stream of the overview reads the figures. */
 const POLL_INTERVAL_MS = 2_000;
 const overviewFrame = (json: string): string => `event: overview\ndata: ${json}\n\n`;
 

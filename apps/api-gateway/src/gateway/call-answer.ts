@@ -114,7 +114,7 @@ export function keylessRequiredBody(
   };
 }
 
-/** Of a 202: not an error, come again with the same relay request id. */
+/** The recovery of a 202, which is not an error: repeat the request with the same relay request id. */
 export const pendingData = ({ relayRequestId, retryAfterSeconds, reason }: Pending) => ({
   status: 'pending' as const,
   relay_request_id: relayRequestId ?? null,

@@ -141,7 +141,7 @@ export const scopeMissing = (required: Scope): Refusal =>
   refusal('scope_missing', edgeRefusals.scope_missing, { required_scope: required });
 export const rateLimited = (rate: RateName, retryAfterSeconds: number): Refusal =>
   refusal('rate_limited', edgeRefusals.rate_limited, { rate, retry_after_seconds: retryAfterSeconds });
-/** One that is under way may end at any moment: a second is a guess. */
+/** A call in flight may end at any moment: a second is a guess. */
 export const tooManyInFlight = (limit: number): Refusal =>
   refusal('too_many_in_flight', edgeRefusals.too_many_in_flight, { limit, retry_after_seconds: 1 });
 /** One that is open ends when its client closes it; a second is a guess. */

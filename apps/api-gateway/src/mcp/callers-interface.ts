@@ -14,7 +14,7 @@ const CALLERS_HEADERS = ['authorization', 'tracestate', HOP_HEADER.toLowerCase()
 
 /**
  * The public HTTP interface, asked on behalf of the caller of another request, within the process and through the routes themselves: their
- * access rules, limits, checks and answers are those that the caller meets outside.
+ * access rules, limits, checks and answers are those of the HTTP interface.
  */
 export class CallersInterface {
   constructor(

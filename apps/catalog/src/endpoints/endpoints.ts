@@ -22,7 +22,7 @@ const project = sql(
    WHERE known.version < excluded.version
    RETURNING listing_id, status`,
 );
-// Totals of a search for what is live hold until a row is added here, as those of any search do.
+// Totals of searches for live listings are cached until a row is added here, as those of any search are.
 const noteChange = sql('active-listings.note-change', 'INSERT INTO active_listings (change) VALUES (0)');
 const failing = sql(
   'endpoints.failing',

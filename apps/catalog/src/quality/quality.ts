@@ -46,7 +46,7 @@ export class Quality {
     await this.rank(tx, listingIds);
   }
 
-  /** Listings that are live come first, the surest ones of them before the others. */
+  /** Live listings come first, ordered by the surety of their success. */
   async rank(tx: Tx, listingIds: string[]): Promise<void> {
     await tx.query(rank, [listingIds]);
   }

@@ -105,7 +105,7 @@ const insertQuotes = withParameters(
 
 /**
  * The first billable result of a call is the one it has: a later attempt's answer does not replace it, nor undo a refund.
- * Whichever stands, the endpoints have answered: their failures in a row end here, and those not known to work are named.
+ * In either case the endpoints have answered: their consecutive failures are reset, and those that were not known to work are returned.
  */
 const storeDeliveries = withParameters(
   { calls: `${ATTEMPT_COLUMNS}, result_json text, response_digest bytea`, url_digests: 'bytea[]' },
@@ -171,7 +171,7 @@ const findListing = sql(
 );
 
 type StoredRow = StoredResult & { hasResult: boolean; releasedClaims: number };
-/** Whether a delivery is the one that is kept, and whether its endpoint, which was not known to work, does. */
+/** Whether a delivery is the stored one, and whether its endpoint recovers with it. */
 type Stored = { isKept: boolean; recovers: boolean };
 
 /** Where calls are written down. Quotes and deliveries of concurrent calls share one statement and one commit. */
@@ -261,7 +261,7 @@ export class CallRecords {
     return { result: row?.hasResult ? row : null, releasedClaims: row?.releasedClaims ?? 0 };
   }
 
-  /** The listing that a buyer's call was quoted for under this slug; reads what the buyer called, so only for want of the catalog. */
+  /** The listing that a buyer's call was quoted for under this slug. It reads the buyer's calls, so it is used only while the catalog is unavailable. */
   async findListing(buyerId: string, relayRequestId: string, slug: string): Promise<string | null> {
     const [row] = await this.database.query<{ listing_id: string }>(findListing, [buyerId, relayRequestId, slug]);
     return row?.listing_id ?? null;

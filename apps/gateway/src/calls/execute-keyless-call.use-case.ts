@@ -108,7 +108,7 @@ export class ExecuteKeylessCall {
   }
 }
 
-/** The account of the wallet that signed. No key of it is used here, so the account's id stands for one. */
+/** The account of the wallet that signed. No key is used here, so the account's id takes its place. */
 const asBuyer = (accountId: string, context: RequestContext): RequestContext => ({
   ...context,
   principal: {

@@ -49,7 +49,7 @@ const dropStaleKeys = sql(
   `DELETE FROM call_keys WHERE (account_id, key) IN (SELECT account_id, key FROM call_keys WHERE created_at < now() - interval '25 hours' LIMIT 10000)`,
 );
 
-/** Settles what was delivered and not charged because a process died in between. Several replicas doing it at once change nothing. */
+/** Settles calls that were delivered and not charged because a process died in between. Several replicas may do it at once. */
 @Injectable()
 export class ResumeCalls implements OnApplicationBootstrap {
   private readonly logger = new Logger('ResumeCalls');

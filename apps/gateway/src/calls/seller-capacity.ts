@@ -4,7 +4,7 @@ import { refuse } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
 import type { Endpoint } from '../endpoints/callable-endpoints.js';
 
-/** A call under way may end at any moment: a second is a guess. */
+/** A call in flight may end at any moment: a second is a guess. */
 const BUSY_RETRY_SECONDS = 1;
 
 /**

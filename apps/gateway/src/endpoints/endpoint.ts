@@ -12,7 +12,7 @@ export type EndpointStatus = EndpointView['status'];
 export interface EndpointRow extends EndpointLimits {
   listing_id: string;
   seller_id: string;
-  /** Sealed, because its path or query may be all that keeps strangers out. */
+  /** Encrypted, because its path or query may be the only secret that protects it. */
   url_sealed: Buffer;
   /** By which a URL is known again without opening it. */
   url_digest: Buffer;

@@ -3,7 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
 import type { SellerOutcome } from '../egress/seller-outcome.js';
 
-/** Of one buyer's calls of a listing, so many of a day count: the latest deliveries, and the first failures. */
+/** How many calls of a listing by one buyer count in a day: the latest deliveries, and the first failures. */
 const COUNTED_OF_BUYER = 20;
 
 /** The buyer id under which the marketplace's own tests are counted. */

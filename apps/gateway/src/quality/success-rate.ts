@@ -8,7 +8,7 @@ const FOUR_DECIMALS = 10_000;
 /** Of the normal distribution, so that the bound below holds in 97.5 % of cases. */
 const Z = 1.96;
 
-/** Null where nothing was tried. */
+/** Null if there were no calls. */
 export const successRate = ({ successes, failures }: Tally): number | null =>
   successes + failures === 0 ? null : Math.round((successes / (successes + failures)) * FOUR_DECIMALS) / FOUR_DECIMALS;
 

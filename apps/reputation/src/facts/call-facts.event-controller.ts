@@ -21,7 +21,7 @@ const recordSubscriptions = sql(
 );
 
 /**
- * Stores facts about calls and subscriptions, append-only, one row for each event, adds them to the sums, and tells the accounts of them. The order of
+ * Stores facts about calls and subscriptions, append-only, one row for each event, adds them to the sums, and writes events for the accounts. The order of
  * events does not matter. A repeated event has no effect, even if the inbox no longer knows it.
  */
 @Controller()

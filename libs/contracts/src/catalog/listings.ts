@@ -133,7 +133,7 @@ const providerView = z.object({
 
 /**
  * How well calls of a listing went, from paid calls and the marketplace's own tests. `live`: a call or a test was delivered, and its
- * endpoint takes calls. Rates are null where nothing was tried in that time, latencies where nothing was delivered.
+ * endpoint takes calls. Rates are null if there were no calls in that time, latencies if nothing was delivered.
  */
 export const qualityView = z.object({
   live: z.boolean(),
@@ -178,7 +178,7 @@ export const listingDetail = listingView.extend({
   endpoint_status: z.string().optional(),
 });
 
-/** `reliable`: live ones first, and among them those whose success is the surest. */
+/** `reliable`: live ones first, ordered by the surety of their success. */
 export const listingOrder = z.enum(['newest', 'popular', 'reliable', 'price_low', 'price_high']);
 
 export const listCategories = defineRequest({
@@ -237,7 +237,7 @@ export const getSellerQuality = defineRequest({
   refusals: {},
 });
 
-/** Slugs of active listings that resemble one which names nothing, the most alike first. */
+/** Slugs of active listings that resemble an unknown one, the most similar first. */
 export const suggestSlugs = defineRequest({
   subject: 'rpc.catalog.suggest-slugs.v1',
   input: z.object({ slug: z.string() }),
