@@ -26,7 +26,7 @@ const countFailure = sql(
        CASE WHEN $3 = ANY(failed_calls) OR cardinality(failed_calls) >= ${MAX_FAILED_CALLS} THEN failed_calls ELSE failed_calls || $3::uuid END AS calls,
        CASE WHEN $4 = ANY(failed_buyers) OR cardinality(failed_buyers) >= 2 THEN failed_buyers ELSE failed_buyers || $4::uuid END AS buyers
      FROM endpoints WHERE listing_id = $1 AND url_digest = $2 FOR UPDATE
-   ), judged AS (
+   ), evaluated AS (
      SELECT *, health <> 'failing' AND cardinality(calls) >= $6 AND cardinality(buyers) >= 2 AS breaks, health <> 'failing' AND (NOT $5 OR cardinality(calls) >= $6) AS is_doubted FROM counted
    )
    UPDATE endpoints e SET failed_calls = j.calls, failed_buyers = j.buyers,
@@ -34,7 +34,7 @@ const countFailure = sql(
      probe_at = CASE WHEN j.breaks THEN now() + $7 * interval '1 millisecond' WHEN j.is_doubted THEN least(e.probe_at, now()) ELSE e.probe_at END,
      version = e.version + j.breaks::int,
      updated_at = CASE WHEN j.breaks THEN now() ELSE e.updated_at END
-   FROM judged j WHERE e.listing_id = j.listing_id
+   FROM evaluated j WHERE e.listing_id = j.listing_id
    RETURNING ${endpointColumns('e')}, j.breaks AS changed`,
 );
 /** Failures that were counted after this success belong to later calls, and are kept. */
@@ -46,7 +46,7 @@ const recover = sql(
 );
 const recordTest = sql(
   'endpoints.record-test',
-  `WITH judged AS (
+  `WITH evaluated AS (
      SELECT listing_id, health AS was, CASE WHEN NOT $4 THEN 'failing' WHEN $3 OR health = 'failing' THEN 'active' ELSE health END AS health
      FROM endpoints WHERE listing_id = $1 AND url_digest = $2 FOR UPDATE
    )
@@ -57,7 +57,7 @@ const recordTest = sql(
      probe_at = now() + CASE WHEN $4 THEN $8::float8 ELSE $7 END * interval '1 millisecond',
      version = e.version + (j.health <> j.was)::int,
      updated_at = CASE WHEN j.health <> j.was THEN now() ELSE e.updated_at END
-   FROM judged j WHERE e.listing_id = j.listing_id
+   FROM evaluated j WHERE e.listing_id = j.listing_id
    RETURNING ${endpointColumns('e')}, j.health <> j.was AS changed`,
 );
 /** Until its test has ended no other process takes it; should this one die meanwhile, another does later. */

@@ -169,7 +169,7 @@ describe('wallets', () => {
   it('pass primary and defaults in one step, so that there never are two or none', async () => {
     const [a, b] = [await firstId(), (await link(evmTestWallet(), { capabilities: [...everything] })).id];
     const seen: { primary: number; payer: number; payout: number }[] = [];
-    const look = async () => {
+    const count = async () => {
       const [counts] = await harness.db.inspect<{ primary: number; payer: number; payout: number }>(
         'SELECT count(*) FILTER (WHERE is_primary)::int AS primary, count(*) FILTER (WHERE is_default_payer)::int AS payer, count(*) FILTER (WHERE is_default_payout)::int AS payout FROM identity.wallets WHERE account_id = $1',
         [agent.id],
@@ -179,7 +179,7 @@ describe('wallets', () => {
     await Promise.all(
       Array.from({ length: 24 }, async (_, index) => {
         await update(index % 2 ? a : b, { is_primary: true, is_default_payer: true, is_default_payout: true });
-        await look();
+        await count();
       }),
     );
     expect(seen).toEqual(Array.from({ length: 24 }, () => ({ primary: 1, payer: 1, payout: 1 })));
