@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 
 /** Checks the imports between packages, then the rules themselves: each must report the fixture that violates it. */
 const rules = createRequire(import.meta.url)('./dependency-cruiser.cjs');
-const BITES = [
+const RULES = [
   'no-app-imports-another-app',
   'tests-compose-service-values-only',
   'no-lib-imports-app',
@@ -38,8 +38,8 @@ const broken = await violationsIn(process.cwd());
 for (const { rule, from, to } of broken) console.error(`${rule}: ${from} -> ${to}`);
 
 const caught = new Set((await violationsIn(`${process.cwd()}/.config/fixtures/boundaries`)).map(({ rule }) => rule));
-const asleep = BITES.filter((rule) => !caught.has(rule));
-for (const rule of asleep) console.error(`${rule} did not bite on .config/fixtures/boundaries`);
+const unmatched = RULES.filter((rule) => !caught.has(rule));
+for (const rule of unmatched) console.error(`${rule} did not bite on .config/fixtures/boundaries`);
 
-if (broken.length > 0 || asleep.length > 0) process.exit(1);
-console.log(`boundaries hold; ${BITES.length} rules bite on the fixture`);
+if (broken.length > 0 || unmatched.length > 0) process.exit(1);
+console.log(`boundaries hold; ${RULES.length} rules bite on the fixture`);

@@ -77,7 +77,7 @@ async function walk(mode) {
     fails('buyer', ['signup', ...url], 1, /kept here already/);
     assert.equal(json('buyer', ['signup', '--recover']).wallet, wallet.address);
 
-    // It sells, and goes on with the same listing when it is started again, with its configuration and without.
+    // It sells, and continues with the same listing when it is started again, with its configuration and without.
     const open = async (...args) => {
       const shop = sell('--json', ...args);
       shops.push(shop);
@@ -176,7 +176,7 @@ async function walk(mode) {
     );
     assert.deepEqual(json('seller', ['refunds', '--role', 'seller']), []);
 
-    // It watches, is told of what happened and of what happens, and goes on where it was told to.
+    // It watches: it prints past and new events, and continues after the given one.
     const watch = (...args) => {
       const watching = startOwnProcess(BIN, ['watch', ...args], { cwd: directory, env: environment('seller') });
       shops.push(watching);

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
  * What can be known of deploy/kubernetes without a cluster: kubectl renders both overlays, every object fits the schema of its kind and has no
- * field that the schema does not know, pods are as tight as the standard `restricted` wants them, and commands, variables, images, users and ways out are
+ * field that the schema does not know, pods meet the standard `restricted`, and commands, variables, images, users and ways out are
  * those of docker-compose.yml. Of the examples, that CloudNativePG's definition of a cluster has every field, and that a PostgreSQL and a nats-server take what they say. Needs `npm run build` before, and kubectl 1.22 or later.
  */
 import assert from 'node:assert/strict';

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** Does what README.md says of the first paid call, in both modes, and looks whether it prints what the page says. */
+/** Runs the first paid call of README.md, in both modes, and compares the output with the page. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** Runs what docs/snippets.md shows, as it stands. */
+/** Runs the snippets of docs/snippets.md unchanged. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -58,13 +58,13 @@ try {
       env: { ...process.env, SIGNING_SECRET: listing.gateway_signing_secret, PORT: port },
     }),
   );
-  const knock = () =>
+  const attempt = () =>
     fetch(`http://127.0.0.1:${port}`, {
       method: 'POST',
       body: '{"text":"let me in"}',
       headers: { 'X-Market-Timestamp': String(Math.floor(Date.now() / 1000)) },
     });
-  await eventually(async () => assert.equal((await knock()).status, 401));
+  await eventually(async () => assert.equal((await attempt()).status, 401));
   const { marketplace: buyer } = await new Marketplace({ baseUrl: api }).register(solanaWallet());
   const call = (body) => buyer.call(listing, body, { pay: sandboxPayer(buyer) });
   assert.deepEqual((await call({ text: 'to be' })).seller_response, { words: 2 });

@@ -11,7 +11,7 @@ import { ensureDatabase } from '../../apps/standalone/dist/ensure-database.js';
 const run = promisify(execFile);
 const GENERATE_KEYS = fileURLToPath(new URL('../nats/generate-keys.mjs', import.meta.url));
 
-/** Ten connections a process and four more for searches; migrations and a look from outside come on top. */
+/** Ten connections for each process and four more for searches, plus some for migrations and other clients. */
 const maxConnections = (processes) => String(60 + 15 * processes);
 
 /** The embedded PostgreSQL, as standalone has it. @returns `{ url, stop, exited }` */
@@ -51,7 +51,7 @@ export async function startLocalNats(directory, supervise) {
   return { url: `nats://127.0.0.1:${port}`, seeds: Object.fromEntries(seeds), server };
 }
 
-/** A redis-server that keeps nothing: what Redis holds may be lost. @returns `{ url, server }` */
+/** A redis-server without persistence, because the data in Redis may be lost. @returns `{ url, server }` */
 export async function startLocalRedis(directory, supervise) {
   const program = find('redis-server', 'REDIS_URL');
   const port = await freePort();
@@ -90,7 +90,7 @@ function find(program, variable) {
   }
 }
 
-/** Servers talk much: what they say goes to a file, and only what goes wrong is told. */
+/** The output of servers goes to a file; only errors are printed. */
 const watched = (server, log) => ({ isRunning: () => server.isRunning(), output: () => `see ${log}` });
 
 function isBefore210(version) {

@@ -48,7 +48,7 @@ process.stdout.write(
   `The secrets are in ${relative(process.cwd(), out) || '.'}; keep them out of version control and in your backups.\n`,
 );
 
-/** All that the file says, and newly made what it does not say. */
+/** The values of the file, and new values for those that it lacks. */
 async function environmentIn(name, makers) {
   const text = await readFile(join(out, name, 'env'), 'utf8').catch(() => '');
   const kept = Object.fromEntries(

@@ -127,7 +127,7 @@ async function main() {
   );
 
   tell([
-    ...servers.told,
+    ...servers.serverLines,
     ...services.map(({ supervised, internalPort, publicPort }) => [
       supervised.name,
       `pid ${supervised.pid}, http://127.0.0.1:${internalPort}/healthz/ready${publicPort ? `, port ${publicPort}` : ''}`,
@@ -144,10 +144,10 @@ async function main() {
 
 /** Those that no variable names. */
 async function startServers(data, supervise) {
-  const told = [];
+  const serverLines = [];
   const supervised = [];
   const settings = {};
-  const ofItsOwn = (name, url) => told.push([name, `${withoutPassword(url)}, started here`]);
+  const ofItsOwn = (name, url) => serverLines.push([name, `${withoutPassword(url)}, started here`]);
 
   const embedded = SERVICE_NAMES.some((service) => service !== 'api-gateway' && !databaseUrlOf(service, env));
   if (embedded) {
@@ -161,10 +161,10 @@ async function startServers(data, supervise) {
     });
     settings.DATABASE_URL = postgres.url;
     ofItsOwn('PostgreSQL', postgres.url);
-  } else told.push(['PostgreSQL', 'as DATABASE_URL says']);
+  } else serverLines.push(['PostgreSQL', 'as DATABASE_URL says']);
 
   let seeds;
-  if (env.NATS_URL) told.push(['NATS', 'as NATS_URL says']);
+  if (env.NATS_URL) serverLines.push(['NATS', 'as NATS_URL says']);
   else {
     const nats = await startLocalNats(join(data.path, 'nats'), supervise);
     supervised.push(nats.server);
@@ -172,14 +172,14 @@ async function startServers(data, supervise) {
     seeds = nats.seeds;
     ofItsOwn('NATS', nats.url);
   }
-  if (env.REDIS_URL) told.push(['Redis', 'as REDIS_URL says']);
+  if (env.REDIS_URL) serverLines.push(['Redis', 'as REDIS_URL says']);
   else {
     const redis = await startLocalRedis(join(data.path, 'redis'), supervise);
     supervised.push(redis.server);
     settings.REDIS_URL = redis.url;
     ofItsOwn('Redis', redis.url);
   }
-  return { settings, seeds, supervised, told, embedded };
+  return { settings, seeds, supervised, serverLines, embedded };
 }
 
 async function untilReady(supervised, url) {

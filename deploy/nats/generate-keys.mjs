@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * Gives each service a NATS user of its own and writes the broker's configuration, in which each may say and hear
+ * Gives each service its own NATS user and writes the broker's configuration, in which each may publish and subscribe to
  * exactly what its topology declares. Keys that exist are kept: run it again after an upgrade, and delete a key's file
  * first to replace that key. Needs `npm run build` before.
  */

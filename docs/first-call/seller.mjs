@@ -1,5 +1,5 @@
 // An agent that sells: registers with a new wallet, lists a private endpoint and answers the calls that come in signed.
-// Started again, it goes on with the listing that it made before.
+// When it is started again, it continues with the listing that it created before.
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { Marketplace, solanaWallet } from '@market/sdk';
 import { sellerServer } from '@market/sdk/seller';

@@ -3,7 +3,7 @@ import { defineConfig, integer, text, variable, type ConfigOf } from '@market/ru
 import { z } from 'zod';
 import { parseWalletAddress } from './wallets/wallet-address.js';
 
-/** `1=https://…,8453=https://…` to a URL by chain id. What is wrong is told without repeating it: a URL may hold a key. */
+/** `1=https://…,8453=https://…` to a URL by chain id. A problem is reported without repeating the value, because a URL may hold a key. */
 const urlByChain = z
   .string()
   .default('')

@@ -4,7 +4,7 @@ import { Client } from 'pg';
 /** Creates the marketplace's database on the first start. @returns its URL. */
 export async function ensureDatabase(postgres: EmbeddedPostgres, name: string): Promise<string> {
   const client = new Client({ connectionString: postgres.url });
-  // A server that goes away is told of by the next statement; with nobody to hear it, the error would end the process.
+  // The next statement reports a lost connection. Without a listener this error would end the process.
   client.on('error', () => undefined);
   await client.connect();
   try {

@@ -1,13 +1,13 @@
 import 'reflect-metadata';
 import { migrate } from '@market/persistence';
 import { ConfigError, databaseUrlOf, withSecretFiles, type Environment } from '@market/runtime';
-import { keepingServices } from './keeping-services.js';
+import { statefulServices } from './stateful-services.js';
 import { reasonOf } from './reason-of.js';
 
 /** `npm run migrate`: brings the schema of every service up to date, each on the server that its URL names. */
 async function migrateAll(variables: Environment): Promise<void> {
   const env = withSecretFiles(variables);
-  const targets = keepingServices.map(({ name, database }) => ({ name, database, url: databaseUrlOf(name, env) }));
+  const targets = statefulServices.map(({ name, database }) => ({ name, database, url: databaseUrlOf(name, env) }));
   const unnamed = targets.filter(({ url }) => !url);
   if (unnamed.length > 0)
     throw new ConfigError(unnamed.map(({ name }) => `DATABASE_URL: is required by ${name} (PostgreSQL 15 or later)`));

@@ -1,6 +1,6 @@
 import { apiGateway } from '@market/api-gateway';
 import type { ServiceDefinition } from '@market/runtime';
-import { keepingServices } from './keeping-services.js';
+import { statefulServices } from './stateful-services.js';
 
 /** The whole marketplace, in the order in which it starts; the edge last. */
-export const services = [...keepingServices, apiGateway] as ServiceDefinition[];
+export const services = [...statefulServices, apiGateway] as ServiceDefinition[];

@@ -11,7 +11,7 @@ const BOOKS = `SELECT count(*) FILTER (WHERE p.state = 'completed')::int AS char
   LEFT JOIN gateway.gateway_requests g ON g.id = p.gateway_request_id`;
 
 /** @param delivered the calls that were answered to a client. */
-export async function tellBooks(databaseUrl: string, delivered: number): Promise<void> {
+export async function printBooks(databaseUrl: string, delivered: number): Promise<void> {
   const database = new pg.Client({ connectionString: databaseUrl });
   await database.connect();
   try {

@@ -6,7 +6,7 @@ import { atRate } from '../at-rate.js';
 import { startChild } from '../child.js';
 import { LIMITS_AS_SHIPPED, openShop, preparePaid } from '../fixtures.js';
 import { Answers, type Summary } from './answers.js';
-import { tellBooks } from './books.js';
+import { printBooks } from './books.js';
 import { HealthWatch } from './health-watch.js';
 import { PaidCalls } from './paid-calls.js';
 
@@ -15,7 +15,7 @@ export interface OverloadOptions {
   /** The number of connections with which the load that can be carried is measured. */
   connections: number;
   seconds: number;
-  /** Calls that are prepared, of which some must be left at the end. */
+  /** The number of calls that are prepared; some must be left at the end. */
   paid: number;
   /** Multiples of the load that can be carried. */
   times: number[];
@@ -96,7 +96,7 @@ export async function measureOverload(options: OverloadOptions): Promise<void> {
     process.stderr.write('delivering what is left …\n');
     await calls.sendAll(connections);
     print(rows, options);
-    await tellBooks(market.databaseUrl, calls.delivered);
+    await printBooks(market.databaseUrl, calls.delivered);
   } finally {
     await market.stop();
     await seller.stop();

@@ -24,7 +24,7 @@ export class PaidCalls {
 
   /** Opens a connection for each client, so that opening it is not measured. */
   async connect(): Promise<void> {
-    const greet = async (_: unknown, client: number): Promise<void> => {
+    const openConnection = async (_: unknown, client: number): Promise<void> => {
       const { body } = await this.pool.request({
         method: 'GET',
         path: '/api/v1/health',
@@ -32,10 +32,10 @@ export class PaidCalls {
       });
       await body.dump();
     };
-    await Promise.all(Array.from({ length: this.clients }, greet));
+    await Promise.all(Array.from({ length: this.clients }, openConnection));
   }
 
-  /** Sends the one that was tried longest ago. @returns false where all clients wait, or no call is left. */
+  /** Sends the call with the oldest attempt. @returns false if all clients wait, or no call is left. */
   async sendNext(answers: Answers): Promise<boolean> {
     const call = this.calls[this.next];
     if (!call || this.waiting >= this.clients) return false;

@@ -4,7 +4,7 @@ import { atRate } from '../at-rate.js';
 import { startChild } from '../child.js';
 import { LIMITS_AS_SHIPPED, openShop } from '../fixtures.js';
 import { ProcessWatch, type Sample } from './process-watch.js';
-import { Stories } from './stories.js';
+import { Scenarios } from './scenarios.js';
 
 interface SteadyOptions {
   mode: 'standalone' | 'distributed';
@@ -27,8 +27,8 @@ export async function measureSteady({ mode, minutes, connections, seconds }: Ste
   const market = await startMarketplace({ mode, env: LIMITS_AS_SHIPPED });
   try {
     const shop = await openShop(market.baseUrl, seller.url, BUYERS);
-    const stories = (): Stories => new Stories(shop, new URL(market.baseUrl).origin, CLIENTS);
-    const carried = stories();
+    const scenarios = (): Scenarios => new Scenarios(shop, new URL(market.baseUrl).origin, CLIENTS);
+    const carried = scenarios();
     const playFor = async (forSeconds: number): Promise<number> => {
       const [before, startedAt] = [carried.callsMs.length, performance.now()];
       const worker = async (): Promise<void> => {
@@ -43,7 +43,7 @@ export async function measureSteady({ mode, minutes, connections, seconds }: Ste
     await carried.close();
 
     process.stderr.write(`half of it, ${perSecond.toFixed(0)} a second, for ${minutes} minutes …\n`);
-    const half = stories();
+    const half = scenarios();
     const watch = new ProcessWatch(market);
     await atRate(perSecond, minutes * 60, () => half.play());
     await watch.end();
@@ -57,7 +57,7 @@ export async function measureSteady({ mode, minutes, connections, seconds }: Ste
 
 function print(
   samples: Map<string, Sample[]>,
-  { callsMs, failures }: Stories,
+  { callsMs, failures }: Scenarios,
   { mode, minutes, perSecond }: { mode: string; minutes: number; perSecond: number },
 ): void {
   const settledAfter = Math.min(SETTLED_AFTER_MINUTES, minutes / 3);

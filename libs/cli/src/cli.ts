@@ -27,7 +27,7 @@ export interface CommonOptions {
 
 export const EXIT = { failed: 1, usage: 2, notDelivered: 3, notPaid: 4 } as const;
 
-/** A command that ends with a code of its own. */
+/** A failure with its own exit code. */
 export class CommandError extends Error {
   constructor(
     message: string,
@@ -46,7 +46,7 @@ export interface Session {
   market: Marketplace;
 }
 
-/** The marketplace that a command goes to, as the account that is kept for it. */
+/** The marketplace of a command, with the account that is stored for it. */
 export async function sessionOf({ url: given, apiKey }: CommonOptions): Promise<Session> {
   const config = await readConfig();
   const url = (given ?? config.url ?? DEFAULT_URL).replace(/(\/api\/v1)?\/*$/, '');

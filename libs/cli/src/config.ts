@@ -32,7 +32,7 @@ export const readConfig = async (): Promise<Config> =>
     }),
   ) as Config;
 
-/** Keys are in it, so that nobody else may read it, and no crash leaves half of it. */
+/** It holds keys, so only its user may read it, and it is replaced in one step. */
 export async function changeConfig(change: (config: Config) => void): Promise<void> {
   const config = await readConfig();
   change(config);

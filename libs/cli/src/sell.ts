@@ -77,7 +77,7 @@ export const sellerCommands = (cli: Cli): Cli =>
     },
   );
 
-/** Of the account's listings the one with that name goes on; otherwise one is made. */
+/** Continues with the account's listing of that name, or creates it. */
 async function publish(
   { market, url, account }: Session & { account: Account },
   fields: Partial<CreateListing> & { name: string },

@@ -18,7 +18,6 @@ export const operatorAction = z.object({
   subject: z.string().describe('The id of what it is about, or what was searched for.'),
   reason: z.string().nullable(),
 });
-export type OperatorActionView = z.output<typeof operatorAction>;
 
 /** What operators ask of every service that has a database. The runtime answers for all of them. */
 export const operationsOf = (service: string) => ({

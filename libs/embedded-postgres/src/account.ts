@@ -12,7 +12,7 @@ const PROGRAM_ENVIRONMENT = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/u
 const AS_NOBODY_IN_NAMESPACE = ['unshare', '-U', '--map-user=65534', '--map-group=65534'];
 
 /** Lets the kernel send SIGINT, which is a fast shutdown to PostgreSQL, when the process that started the program dies. */
-const DIES_WITH_PARENT = ['setpriv', '--pdeathsig', 'INT'];
+const PARENT_DEATH_SIGNAL = ['setpriv', '--pdeathsig', 'INT'];
 
 const NOBODY: UserIds = { uid: 65534, gid: 65534 };
 
@@ -60,7 +60,7 @@ export async function chooseAccount(
   const failures: string[] = [];
   for (const { wrapper, ids } of candidates(clusterOwner)) {
     for (const account of [
-      { wrapper: [...wrapper, ...DIES_WITH_PARENT], ids },
+      { wrapper: [...wrapper, ...PARENT_DEATH_SIGNAL], ids },
       { wrapper, ids },
     ]) {
       try {

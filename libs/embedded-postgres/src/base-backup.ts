@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { Client } from 'pg';
 import { clusterIn } from './cluster.js';
 
-/** What a server makes anew when it starts, and what belongs to the one that runs. */
+/** Files that a server creates when it starts, and files of the server that runs. */
 const LEFT_OUT = new Set(['postmaster.pid', 'postmaster.opts', 'pg_internal.init', 'backup_label', 'tablespace_map']);
 /** Directories that must be there and whose contents are of no use to another server. */
 const EMPTIED = new Set([
@@ -39,7 +39,7 @@ export async function backUpCluster(
 ): Promise<void> {
   const cluster = clusterIn(await realpath(dataDir));
   const client = new Client({ connectionString: url, application_name: 'market backup' });
-  // A server that goes away is told of by the next statement.
+  // The next statement reports a lost connection.
   client.on('error', () => undefined);
   await client.connect();
   try {

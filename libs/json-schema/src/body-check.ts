@@ -1,7 +1,7 @@
 import { Validator, type OutputUnit, type Schema } from '@cfworker/json-schema';
 import { withinMs } from './within-ms.js';
 
-/** Where a value is not what its schema says: a JSON Pointer (RFC 6901), empty for the value itself. */
+/** Where a value does not match its schema: a JSON Pointer (RFC 6901), empty for the value itself. */
 export interface Misfit {
   path: string;
   problem: string;

@@ -4,9 +4,6 @@
  */
 export type Micros = bigint;
 
-export const MICROS_PER_USD = 1_000_000n;
-export const MICROS_PER_CENT = 10_000n;
-
 const DECIMAL = /^(\d{1,15})(?:\.(\d{1,18}))?$/;
 
 /** Parses plain decimal text ("12.5", no sign, no exponent) into an integer count of 10^-scale units. Null when it does not fit exactly. */

@@ -1,6 +1,6 @@
 /**
- * The closed set of reasons for which a service says no. The edge alone maps a kind to an HTTP status and a code
- * of the public contract; no service knows a status code.
+ * The closed set of kinds of refusals. Only the edge maps a kind to an HTTP status and a code
+ * of the public contract; services do not use status codes.
  */
 export const REFUSAL_KINDS = [
   'invalid',

@@ -323,18 +323,18 @@ describeNeeding('redis-server')('RedisLimits', () => {
   describe('in front of something that is no Redis', () => {
     const listen = async (answer: (socket: Socket) => void): Promise<{ url: string; close: () => Promise<void> }> => {
       const sockets = new Set<Socket>();
-      const imposter = createServer((socket) => {
+      const fakeServer = createServer((socket) => {
         sockets.add(socket);
         socket.on('error', () => undefined);
         answer(socket);
       }).listen(0, '127.0.0.1');
-      await once(imposter, 'listening');
+      await once(fakeServer, 'listening');
       return {
-        url: `redis://127.0.0.1:${(imposter.address() as AddressInfo).port}`,
+        url: `redis://127.0.0.1:${(fakeServer.address() as AddressInfo).port}`,
         close: async () => {
           sockets.forEach((socket) => socket.destroy());
-          imposter.close();
-          await once(imposter, 'close');
+          fakeServer.close();
+          await once(fakeServer, 'close');
         },
       };
     };
@@ -359,8 +359,8 @@ describeNeeding('redis-server')('RedisLimits', () => {
           void socket.on('data', (data) => socket.write(/info/i.test(String(data)) ? ready : '*2\r\n:7\r\n:-5\r\n')),
       ],
     ])('counts for itself when it answers %s', async (_what, answer) => {
-      const imposter = await listen(answer);
-      const limits = new RedisLimits(imposter.url);
+      const fakeServer = await listen(answer);
+      const limits = new RedisLimits(fakeServer.url);
       try {
         let allowed = 0;
         for (let n = 0; n < 40; n++) {
@@ -373,7 +373,7 @@ describeNeeding('redis-server')('RedisLimits', () => {
         expect(log.filter((line) => line.includes('back'))).toEqual([]);
       } finally {
         limits.onApplicationShutdown();
-        await imposter.close();
+        await fakeServer.close();
       }
     });
   });

@@ -43,7 +43,7 @@ export function principalOf(context: RequestContext): Principal {
   return context.principal;
 }
 
-/** The account of the operator who asks. The edge lets nobody else reach what needs one. */
+/** The account of the operator who asks. The edge refuses all others. */
 export function operatorOf(context: RequestContext): string {
   const { accountId, isOperator } = principalOf(context);
   if (!isOperator) throw new Error('this request needs an operator and came without one');

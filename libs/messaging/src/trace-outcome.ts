@@ -1,6 +1,6 @@
 import type { Span } from '@market/tracing';
 
-/** What became of a request that nobody decided: a bug, or a part of the marketplace that is away or too slow. */
+/** The outcome of a request that is neither an answer nor a declared refusal: a bug, or a part of the marketplace that is unavailable or too slow. */
 const FAILURES = ['failed', 'dependency_unavailable', 'answer_lost', 'deadline_exceeded'];
 
 /** A refusal is an answer; only a failure has its trace kept. */

@@ -212,20 +212,22 @@ function behavesAlike(open: () => Promise<Harness>): void {
 
   describe('an event', () => {
     it('reaches each consuming service at least once, whole', async () => {
-      const heard = { gateway: new Map<string, EventRecord>(), reputation: new Map<string, EventRecord>() };
+      const deliveries = { gateway: new Map<string, EventRecord>(), reputation: new Map<string, EventRecord>() };
       for (const service of ['gateway', 'reputation'] as const) {
         const link = await harness.connect(service);
         await link.consumeEvents(happened.subject, async (events) =>
-          events.forEach((received) => heard[service].set(received.id, received)),
+          events.forEach((received) => deliveries[service].set(received.id, received)),
         );
       }
       const emitter = await harness.connect('catalog');
       const events = Array.from({ length: 300 }, (_, n) => event(n));
       await emitter.publishEvents(events);
       for (const service of ['gateway', 'reputation'] as const) {
-        await eventually(() => expect(heard[service].size).toBe(300));
+        await eventually(() => expect(deliveries[service].size).toBe(300));
         expect(
-          [...heard[service].values()].sort((a, b) => (a.payload as { n: number }).n - (b.payload as { n: number }).n),
+          [...deliveries[service].values()].sort(
+            (a, b) => (a.payload as { n: number }).n - (b.payload as { n: number }).n,
+          ),
         ).toEqual(events);
       }
     });
@@ -233,39 +235,39 @@ function behavesAlike(open: () => Promise<Harness>): void {
 
   describe('a signal', () => {
     it('reaches every process that listens, whatever its service', async () => {
-      const heard: number[] = [];
+      const deliveries: number[] = [];
       for (const service of ['gateway', 'gateway', 'reputation'] as const) {
         await (
           await harness.connect(service)
-        ).onSignal(touched.subject, (payload) => heard.push((payload as { n: number }).n));
+        ).onSignal(touched.subject, (payload) => deliveries.push((payload as { n: number }).n));
       }
       const sender = new MessageBus(await harness.connect('catalog'), testTopology.catalog);
       // A signal is best effort: on a broker, a subscription may still be on its way.
       await eventually(() => {
-        heard.length = 0;
+        deliveries.length = 0;
         sender.signal(touched, { n: 7 });
-        return eventually(() => expect(heard.length).toBeGreaterThanOrEqual(3), { withinMs: 200 });
+        return eventually(() => expect(deliveries.length).toBeGreaterThanOrEqual(3), { withinMs: 200 });
       });
-      expect(new Set(heard)).toEqual(new Set([7]));
+      expect(new Set(deliveries)).toEqual(new Set([7]));
     });
   });
 }
 
 describe('events that a consumer cannot take', () => {
   const failingTwice =
-    (heard: Map<string, number>): EventSink =>
+    (deliveries: Map<string, number>): EventSink =>
     async (events) => {
-      events.forEach(({ id }) => heard.set(id, (heard.get(id) ?? 0) + 1));
-      if (events.some(({ id }) => heard.get(id)! <= 2)) throw new Error('not now');
+      events.forEach(({ id }) => deliveries.set(id, (deliveries.get(id) ?? 0) + 1));
+      if (events.some(({ id }) => deliveries.get(id)! <= 2)) throw new Error('not now');
     };
 
   describeNeeding('nats-server')('over NATS', () =>
     it('come again until it takes them', async () => {
       const harness = await natsHarness();
-      const heard = new Map<string, number>();
-      await (await harness.connect('gateway')).consumeEvents(happened.subject, failingTwice(heard));
+      const deliveries = new Map<string, number>();
+      await (await harness.connect('gateway')).consumeEvents(happened.subject, failingTwice(deliveries));
       await (await harness.connect('catalog')).publishEvents([event(1), event(2)]);
-      await eventually(() => expect([...heard.values()].every((times) => times >= 3) && heard.size).toBe(2), {
+      await eventually(() => expect([...deliveries.values()].every((times) => times >= 3) && deliveries.size).toBe(2), {
         withinMs: 15_000,
       });
       await harness.stop();
@@ -274,13 +276,13 @@ describe('events that a consumer cannot take', () => {
 
   it('are not taken from the publisher in process', async () => {
     const harness = await inProcessHarness();
-    const heard = new Map<string, number>();
-    await (await harness.connect('gateway')).consumeEvents(happened.subject, failingTwice(heard));
+    const deliveries = new Map<string, number>();
+    await (await harness.connect('gateway')).consumeEvents(happened.subject, failingTwice(deliveries));
     const emitter = await harness.connect('catalog');
     const events = [event(1), event(2)];
     await expect(emitter.publishEvents(events)).rejects.toThrow('not now');
     await expect(emitter.publishEvents(events)).rejects.toThrow('not now');
     await emitter.publishEvents(events);
-    expect([...heard.values()]).toEqual([3, 3]);
+    expect([...deliveries.values()]).toEqual([3, 3]);
   });
 });

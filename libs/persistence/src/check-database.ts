@@ -26,7 +26,7 @@ export async function databaseProblems(
   { migratesOnStart, paymentsMode }: { migratesOnStart: boolean; paymentsMode: string },
 ): Promise<string[]> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
-  // A server that goes away is told of by the next statement; with nobody to hear it, the error would end the process.
+  // The next statement reports a lost connection. Without a listener this error would end the process.
   client.on('error', () => undefined);
   await client.connect();
   try {

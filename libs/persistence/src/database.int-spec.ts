@@ -251,9 +251,9 @@ describe('Database', () => {
   });
 
   it('stops a statement that runs too long', async () => {
-    const impatient = await Database.open(shop, { url: fresh.url, statementTimeoutMs: 50 });
-    await expect(impatient.query(sql('test.sleep', 'SELECT pg_sleep(5)'))).rejects.toThrow(UnavailableError);
-    await impatient.close();
+    const shortTimeout = await Database.open(shop, { url: fresh.url, statementTimeoutMs: 50 });
+    await expect(shortTimeout.query(sql('test.sleep', 'SELECT pg_sleep(5)'))).rejects.toThrow(UnavailableError);
+    await shortTimeout.close();
   });
 
   it('refuses two statements of one name', () => {

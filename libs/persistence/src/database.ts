@@ -40,7 +40,7 @@ const ignore = (): void => undefined;
 /** Violated constraints tell that a row is there already; deadlocks and serialization failures are retried. */
 const isOrdinary = (sqlState: string): boolean => /^(23|40)/.test(sqlState);
 
-/** What PostgreSQL says of a role that does not exist, where it is named as a setting of the connection. */
+/** PostgreSQL's error for a role that does not exist, if it is a setting of the connection. */
 const INVALID_PARAMETER_VALUE = '22023';
 
 export class NeverMigrated extends Error {

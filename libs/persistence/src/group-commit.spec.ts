@@ -3,43 +3,46 @@ import { UnavailableError } from '@market/kernel';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { GroupCommit } from './group-commit.js';
 
-type Fate = 'good' | 'refused' | 'poison';
+type Outcome = 'good' | 'refused' | 'poison';
 
 /** Writes as a database would: the whole group or, where one item is poison, nothing. */
-function writerOf(groups: string[][]): (items: { id: string; fate: Fate }[]) => Promise<(string | Error)[]> {
+function writerOf(groups: string[][]): (items: { id: string; outcome: Outcome }[]) => Promise<(string | Error)[]> {
   return async (items) => {
     groups.push(items.map((item) => item.id));
     await nextTurn();
-    const poison = items.find((item) => item.fate === 'poison');
+    const poison = items.find((item) => item.outcome === 'poison');
     if (poison) throw new Error(`poison ${poison.id}`);
-    return items.map((item) => (item.fate === 'refused' ? new Error(`refused ${item.id}`) : `written ${item.id}`));
+    return items.map((item) => (item.outcome === 'refused' ? new Error(`refused ${item.id}`) : `written ${item.id}`));
   };
 }
 
 describe('GroupCommit', () => {
   it('gives each item its own result, whatever stands beside it', async () => {
-    const fates = fc.array(
-      fc.record({ fate: fc.constantFrom<Fate>('good', 'good', 'good', 'refused', 'poison'), turnsBefore: fc.nat(3) }),
+    const outcomes = fc.array(
+      fc.record({
+        outcome: fc.constantFrom<Outcome>('good', 'good', 'good', 'refused', 'poison'),
+        turnsBefore: fc.nat(3),
+      }),
       { maxLength: 60 },
     );
     await fc.assert(
       fc.asyncProperty(
-        fates,
+        outcomes,
         fc.integer({ min: 1, max: 8 }),
         fc.integer({ min: 1, max: 3 }),
         async (items, maxSize, lanes) => {
           const groups: string[][] = [];
           const commit = new GroupCommit(writerOf(groups), maxSize, lanes);
           const results = await Promise.allSettled(
-            items.map(async ({ fate, turnsBefore }, index) => {
+            items.map(async ({ outcome, turnsBefore }, index) => {
               for (let turn = 0; turn < turnsBefore; turn += 1) await nextTurn();
-              return commit.submit({ id: `${index}`, fate });
+              return commit.submit({ id: `${index}`, outcome });
             }),
           );
           results.forEach((result, index) => {
-            const { fate } = items[index]!;
-            if (fate === 'good') expect(result).toEqual({ status: 'fulfilled', value: `written ${index}` });
-            else expect((result as PromiseRejectedResult).reason).toEqual(new Error(`${fate} ${index}`));
+            const { outcome } = items[index]!;
+            if (outcome === 'good') expect(result).toEqual({ status: 'fulfilled', value: `written ${index}` });
+            else expect((result as PromiseRejectedResult).reason).toEqual(new Error(`${outcome} ${index}`));
           });
           expect(groups.every((group) => group.length <= maxSize)).toBe(true);
         },
@@ -50,9 +53,9 @@ describe('GroupCommit', () => {
   it('writes together what arrives while a write is on its way, and a lone item at once', async () => {
     const groups: string[][] = [];
     const commit = new GroupCommit(writerOf(groups));
-    const first = commit.submit({ id: 'a', fate: 'good' });
+    const first = commit.submit({ id: 'a', outcome: 'good' });
     await nextTurn();
-    const later = ['b', 'c', 'd'].map((id) => commit.submit({ id, fate: 'good' }));
+    const later = ['b', 'c', 'd'].map((id) => commit.submit({ id, outcome: 'good' }));
     await Promise.all([first, ...later]);
     expect(groups).toEqual([['a'], ['b', 'c', 'd']]);
   });

@@ -45,7 +45,7 @@ const oldestDeadLetter = sql(
   'SELECT coalesce(extract(epoch FROM now() - min(died_at)), 0)::float8 AS seconds FROM dead_letters',
 );
 
-/** One row of each service; a database that is away has none, and that it is away shows elsewhere. */
+/** One row of each service. An unavailable database has no row here; other metrics show that it is unavailable. */
 async function perService<Row extends Record<string, number>>(
   statement: Statement,
   use: (service: string, row: Row) => void,

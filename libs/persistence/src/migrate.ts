@@ -17,7 +17,7 @@ const ROLE_EXISTS = new Set(['42710', '23505']);
  */
 export async function migrate(definition: DatabaseDefinition, url: string): Promise<string[]> {
   const client = new Client({ connectionString: url, application_name: `market ${definition.schema} migrations` });
-  // A server that goes away is told of by the next statement; with nobody to hear it, the error would end the process.
+  // The next statement reports a lost connection. Without a listener this error would end the process.
   client.on('error', () => undefined);
   await client.connect();
   try {

@@ -9,13 +9,13 @@ import { readConfiguration } from './read-configuration.js';
 import { natsOptionsFromEnv } from './run-main.js';
 import { startFailure } from './start-failure.js';
 
-/** What was looked at, and what is wrong with it. */
+/** The subject of a check, and its problems. */
 interface Finding {
   subject: string;
   problems: string[];
 }
 
-/** Looks at all that a process with these services needs, and changes nothing. What a wrong variable leaves unknown is not looked at. */
+/** Checks everything that a process with these services needs, and changes nothing. Checks that depend on a wrong variable are left out. */
 export async function diagnose(definitions: readonly ServiceDefinition[], env: Environment): Promise<Finding[]> {
   const checks: Check[] = [];
   const ignored: string[] = [];
@@ -62,7 +62,7 @@ function configurationProblems(definitions: readonly ServiceDefinition[], env: E
   }
 }
 
-/** What fetch throws says in its cause what happened, and a host of several addresses in one error an address. */
+/** An error of fetch has the reason in its cause; a host with several addresses has one error for each. */
 function reasonOf(error: unknown): string {
   const { cause, errors, message } = error as { cause?: unknown; errors?: unknown[]; message?: string };
   return cause ? reasonOf(cause) : errors ? errors.map(reasonOf).join('; ') : (message ?? String(error));

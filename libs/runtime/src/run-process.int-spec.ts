@@ -20,14 +20,14 @@ import { runProcess } from './run-process.js';
 
 Logger.overrideLogger(false);
 
-const remember = sql('test.remember', 'INSERT INTO heard (n) SELECT unnest($1::int[])');
+const remember = sql('test.remember', 'INSERT INTO received (n) SELECT unnest($1::int[])');
 
 class CreateHeard1700000000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    await runner.query('CREATE TABLE heard (n integer NOT NULL)');
+    await runner.query('CREATE TABLE received (n integer NOT NULL)');
   }
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query('DROP TABLE heard');
+    await runner.query('DROP TABLE received');
   }
 }
 
@@ -77,14 +77,14 @@ topology.reputation.consumes
   );
 
 @Controller()
-class Deaf {}
-serveAll(Deaf.prototype);
+class HandlerlessController {}
+serveAll(HandlerlessController.prototype);
 
 @Module({ providers: [Listener], controllers: [Rest] })
 class ListeningModule {}
 
-@Module({ controllers: [Deaf] })
-class DeafModule {}
+@Module({ controllers: [HandlerlessController] })
+class HandlerlessModule {}
 
 @Module({})
 class IdleModule {}
@@ -122,9 +122,9 @@ const completed = (n: number): EventRecord => ({
 describe('runProcess', () => {
   it('migrates, starts, handles events, tries failed ones again, and stops so that it can start again', async () => {
     const env = { ...settings, DATABASE_URL: await createDatabase() };
-    const heard = () =>
+    const received = () =>
       withClient(env.DATABASE_URL, async (client) =>
-        (await client.query<{ n: number }>('SELECT n FROM reputation.heard ORDER BY n')).rows.map(({ n }) => n),
+        (await client.query<{ n: number }>('SELECT n FROM reputation.received ORDER BY n')).rows.map(({ n }) => n),
       );
     for (const [round, failures] of [
       [1, 0],
@@ -138,11 +138,11 @@ describe('runProcess', () => {
       expect(Listener.hooks).toEqual(['init', 'bootstrap']);
       const ledger = await transport.connect('payments-ledger', topology['payments-ledger']);
       await ledger.publishEvents([completed(round)]);
-      await eventually(async () => expect(await heard()).toContain(round), { withinMs: 10_000 });
+      await eventually(async () => expect(await received()).toContain(round), { withinMs: 10_000 });
       await running.stop();
       await expect(fetch(`http://127.0.0.1:${running.internalPort}/healthz/live`)).rejects.toThrow();
     }
-    expect(await heard()).toEqual([1, 2]);
+    expect(await received()).toEqual([1, 2]);
   });
 
   it('does not start while a request of the contract has no handler', async () => {
@@ -153,8 +153,8 @@ describe('runProcess', () => {
   });
 
   it('does not start while it handles other events than its topology says', async () => {
-    const deaf = defineService({ name: 'reputation', module: DeafModule, config });
-    await expect(runProcess([deaf], inProcessTransport(), settings)).rejects.toThrow(
+    const handlerless = defineService({ name: 'reputation', module: HandlerlessModule, config });
+    await expect(runProcess([handlerless], inProcessTransport(), settings)).rejects.toThrow(
       /reputation consumes nothing, its topology says evt\./,
     );
   });
@@ -222,7 +222,7 @@ describe('runProcess', () => {
       ]);
       const command = runCommand(
         listening,
-        { name: 'heard look', help: '', run: () => Promise.resolve('seen') },
+        { name: 'received look', help: '', run: () => Promise.resolve('seen') },
         { operator: 'ada', arguments: [], options: {} },
         { ...both, PAYMENTS_MODE: other },
       );

@@ -7,7 +7,7 @@ import type { AccountEvent } from './types.js';
 export interface EventOptions extends Cancellable {
   /** The id of the last known event. Later events are returned; without it all that are stored. */
   after?: string;
-  /** For the session of a human: the agent, claimed by it, that is told of. */
+  /** For the session of a human: the claimed agent whose events are read. */
   agentId?: string;
 }
 

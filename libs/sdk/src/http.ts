@@ -85,7 +85,7 @@ export class HttpClient {
         headers: this.#headers(options),
         // JSON.stringify(undefined) is undefined, which means no body.
         body: (options.rawBody ?? JSON.stringify(options.body)) as string | undefined,
-        // A redirect would send the key to an address that nobody checked.
+        // A redirect would send the key to an unchecked address.
         redirect: 'manual',
         signal: AbortSignal.any([timeout, ...cancelled]),
       });

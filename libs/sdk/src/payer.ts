@@ -18,7 +18,7 @@ export interface Payer {
   send?(payment: KeptPayment, signal?: AbortSignal): Promise<void>;
 }
 
-/** A payment that survives serialisation to JSON. It contains no key; whoever has it can only make this payment. */
+/** A payment that survives serialisation to JSON. It contains no key, and can be used only to make this payment. */
 export interface PreparedPayment {
   /** The headers that prove the payment in the repeated call (`PAYMENT-SIGNATURE` of x402). */
   headers?: Record<string, string>;

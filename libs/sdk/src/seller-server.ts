@@ -20,7 +20,7 @@ export interface SellerServerOptions {
   port?: number;
   /** 127.0.0.1 by default. */
   host?: string;
-  /** Called with what the handler threw, which the buyer is not told. Writes it to the console by default. */
+  /** Called with the handler's error, which the buyer does not see. Writes it to the console by default. */
   onError?: (error: unknown) => void;
 }
 

@@ -111,8 +111,8 @@ describe('verifyRequest', () => {
     [300, 'accepted'],
     [-301, 'outside_tolerance'],
     [301, 'outside_tolerance'],
-  ])('judges a request signed %d seconds from now as %s', (seconds, verdict) => {
-    expect(reasonOf(signed('{}', [secret], NOW + seconds * 1000))).toBe(verdict);
+  ])('takes a request signed %d seconds from now as %s', (seconds, expected) => {
+    expect(reasonOf(signed('{}', [secret], NOW + seconds * 1000))).toBe(expected);
   });
 
   it('refuses a request that misses a signed header, or whose id could move the boundary of the signed text', () => {

@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 const [FIRST, LAST] = [10_240, 32_767];
 const given = new Set<number>();
 
-/** A port of 127.0.0.1 that nobody listens on at this moment, and that this process did not get before. */
+/** A port of 127.0.0.1 without a listener at this moment, which this process did not get before. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(FIRST, LAST);

@@ -28,7 +28,7 @@ const running = new Set<number>();
 process.on('exit', () => running.forEach((pid) => sendSignal(pid, 'SIGKILL')));
 
 /** The kernel kills the child when this process dies, also when it is killed itself; where util-linux is missing, only an orderly exit cleans up. */
-const diesWithUs =
+const parentDeathSignal =
   spawnSync('setpriv', ['--pdeathsig', 'KILL', 'true']).status === 0 ? ['setpriv', '--pdeathsig', 'KILL'] : [];
 
 export function startOwnProcess(
@@ -36,7 +36,7 @@ export function startOwnProcess(
   args: readonly string[],
   { env = process.env, cwd }: OwnProcessOptions = {},
 ): OwnProcess {
-  const [file = program, ...rest] = [...diesWithUs, program, ...args];
+  const [file = program, ...rest] = [...parentDeathSignal, program, ...args];
   const child = spawn(file, rest, { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] });
   const { pid } = child;
   if (pid === undefined) throw new Error(`${file} could not be started`);

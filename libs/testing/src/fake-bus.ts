@@ -26,7 +26,7 @@ type Answer<C extends RequestContract> = (
 ) => OutputOf<C> | Promise<OutputOf<C>>;
 
 /**
- * The bus of one service without the other services: a test says what they answer. What is asked and what is answered
+ * The bus of one service without the other services: a test defines their answers. What is asked and what is answered
  * is held to the contracts and goes through JSON, so a shape that could not happen does not pass here either.
  */
 export class FakeBus extends MessageBus {

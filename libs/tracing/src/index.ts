@@ -1,2 +1,2 @@
-export { Span, SpanKind, type Attributes } from './span.js';
+export { Span, SpanKind } from './span.js';
 export * from './tracing.js';

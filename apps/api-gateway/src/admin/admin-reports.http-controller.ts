@@ -49,8 +49,8 @@ const SERVICES = {
 const serviceNames = Object.keys(SERVICES) as (keyof typeof SERVICES)[];
 const SERVICE: JsonSchema = { type: 'string', enum: serviceNames };
 
-/** How soon a stream of the overview tells what moved. */
-const LOOK_INTERVAL_MS = 2_000;
+/** How often a stream of the overview reads the figures. */
+const POLL_INTERVAL_MS = 2_000;
 const overviewFrame = (json: string): string => `event: overview\ndata: ${json}\n\n`;
 
 const searchQuery = {
@@ -107,12 +107,12 @@ export class AdminReportsHttpController {
 
   /** What cannot be read now is read when its service is back: the connection stays. */
   private async *followOverview(stream: OpenStream): AsyncGenerator<string, void, undefined> {
-    let told: string | undefined;
+    let latest: string | undefined;
     while (await stream.isOpen()) {
-      const overview = await this.readOverview(stream.context()).then(JSON.stringify, () => told);
-      yield overview === undefined || overview === told ? COMMENT : overviewFrame(overview);
-      told = overview;
-      await delay(LOOK_INTERVAL_MS, undefined, { signal: stream.signal }).catch(() => undefined);
+      const overview = await this.readOverview(stream.context()).then(JSON.stringify, () => latest);
+      yield overview === undefined || overview === latest ? COMMENT : overviewFrame(overview);
+      latest = overview;
+      await delay(POLL_INTERVAL_MS, undefined, { signal: stream.signal }).catch(() => undefined);
     }
   }
 
@@ -123,7 +123,7 @@ export class AdminReportsHttpController {
       Promise.all(
         serviceNames.map(async (service) => ({
           service,
-          queues: await this.bus.request(SERVICES[service].getQueues, {}, context).catch(nullWhereAway),
+          queues: await this.bus.request(SERVICES[service].getQueues, {}, context).catch(nullIfUnavailable),
         })),
       ),
     ]);
@@ -286,7 +286,7 @@ export class AdminReportsHttpController {
 const present = (ids: (string | null)[]): string[] => ids.filter((id) => id !== null);
 
 /** What a service that is out of reach would say is not known. */
-function nullWhereAway(error: unknown): null {
+function nullIfUnavailable(error: unknown): null {
   if (error instanceof Refusal && error.declaration.kind === 'unavailable') return null;
   throw error;
 }

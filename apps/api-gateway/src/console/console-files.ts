@@ -21,7 +21,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-const guard = (reply: FastifyReply): void =>
+const setSecurityHeaders = (reply: FastifyReply): void =>
   void reply.header('content-security-policy', POLICY).header('referrer-policy', 'same-origin');
 
 const PAGE_TYPE = 'text/html; charset=utf-8';
@@ -55,13 +55,13 @@ export class ConsoleFiles {
   }
 
   pageFor(request: FastifyRequest, reply: FastifyReply): Buffer | undefined {
-    guard(reply);
+    setSecurityHeaders(reply);
     return sendCacheableText(request, reply, this.page, PAGE_TYPE);
   }
 
   /** The page says itself that there is nothing at its address. */
   sendNotFound(reply: FastifyReply): void {
-    guard(reply);
+    setSecurityHeaders(reply);
     void reply.status(404).type(PAGE_TYPE).send(this.page);
   }
 

@@ -5,7 +5,7 @@ import { newRequestContext } from '@market/messaging';
 import { FakeBus } from '@market/testing';
 import { DisplayNames, withoutPicture } from './display-names.js';
 
-const busThatKnows = (known: (id: string) => boolean = () => true) =>
+const fakeBus = (known: (id: string) => boolean = () => true) =>
   new FakeBus('api-gateway').answers(getAgents, ({ ids }) => ({
     agents: ids.filter(known).map((id) => ({
       id,
@@ -16,13 +16,13 @@ const busThatKnows = (known: (id: string) => boolean = () => true) =>
     })),
   }));
 
-describe('Parties', () => {
+describe('DisplayNames', () => {
   afterEach(() => mock.restoreAll());
 
   it('names each account and asks for it once a minute', async () => {
     let nowMs = 1_000;
     mock.method(performance, 'now', () => nowMs);
-    const bus = busThatKnows();
+    const bus = fakeBus();
     const displayNames = new DisplayNames(bus);
     const [a, b] = [newId(), newId()];
     const nameOf = await displayNames.named([a, b, a], newRequestContext());
@@ -35,7 +35,7 @@ describe('Parties', () => {
   });
 
   it('asks for a hundred at a time, as many as the contract takes', async () => {
-    const bus = busThatKnows();
+    const bus = fakeBus();
     await new DisplayNames(bus).named(
       Array.from({ length: 201 }, () => newId()),
       newRequestContext(),
@@ -45,12 +45,12 @@ describe('Parties', () => {
 
   it('still names by id an account that identity does not know', async () => {
     const id = newId();
-    const nameOf = await new DisplayNames(busThatKnows(() => false)).named([id], newRequestContext());
+    const nameOf = await new DisplayNames(fakeBus(() => false)).named([id], newRequestContext());
     expect(nameOf(id)).toEqual({ id, display_name: 'Unknown account', avatar_url: null });
   });
 
   it('asks nobody when there is nobody to name', async () => {
-    const bus = busThatKnows();
+    const bus = fakeBus();
     await new DisplayNames(bus).named([], newRequestContext());
     expect(bus.asked(getAgents)).toEqual([]);
   });

@@ -7,10 +7,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { COMMENT, type OpenStream } from '../http/server-sent-events.js';
 
 const PAGE = 100;
-/** A signal may get lost: whoever waits looks by itself after this time. */
+/** A signal may be lost: a waiting stream reads again after this time. */
 const POLL_INTERVAL_MS = 5_000;
 
-/** Each stream reads the account's events in their order, when it is told that there are more. */
+/** Each stream reads the account's events in order when a signal says that there are more. */
 @Injectable()
 export class EventStreams {
   private readonly logger = new Logger('EventStreams');
@@ -25,26 +25,26 @@ export class EventStreams {
 
   /** The events of the account behind `after`. */
   async *follow(stream: OpenStream, accountId: string, after: string): AsyncGenerator<string, void, undefined> {
-    let isTold = false;
+    let hasNew = false;
     let stopWaiting = (): void => undefined;
     const onAdded = (): void => {
-      isTold = true;
+      hasNew = true;
       stopWaiting();
     };
     this.added.on(accountId, onAdded);
     try {
       while (await stream.isOpen()) {
-        isTold = false;
+        hasNew = false;
         const page = await this.read(stream, after);
         for (const event of page.items) yield frameOf(event);
         after = page.items.at(-1)?.id ?? page.latest ?? after;
-        if (page.hasMore || isTold) continue;
+        if (page.hasMore || hasNew) continue;
         const waiting = new AbortController();
         stopWaiting = () => waiting.abort();
         await delay(POLL_INTERVAL_MS, undefined, { signal: AbortSignal.any([stream.signal, waiting.signal]) }).catch(
           () => undefined,
         );
-        if (!isTold && !stream.signal.aborted) yield COMMENT;
+        if (!hasNew && !stream.signal.aborted) yield COMMENT;
       }
     } finally {
       this.added.off(accountId, onAdded);

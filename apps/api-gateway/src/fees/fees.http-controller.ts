@@ -75,7 +75,7 @@ const requiredSchema: JsonSchema = {
   ],
 };
 
-/** Where the money of an account stands, and what a seller owes of fees for sales whose price came to its own wallet. */
+/** The balance of an account, and the fees that a seller owes for sales whose price was paid to its own wallet. */
 @ApiTags('Books')
 @Controller()
 export class FeesHttpController {

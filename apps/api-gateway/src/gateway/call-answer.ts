@@ -49,7 +49,7 @@ const hintOfRejection = (reason: string): RecoveryHint => (reason === USED_ELSEW
 const SAME_OFFER: PaymentRequiredOutcome['reason'][] = ['unpaid', 'underpaid'];
 const PAY_ON_SAME_ID: RecoveryHint = { ...PAY_AND_RETRY, keep: ['Idempotency-Key', 'X-Market-Relay-Request-Id'] };
 
-/** The body of a 402: an error that says what to do, and beside it the payment to make. */
+/** The body of a 402: an error with the next action, and next to it the payment to make. */
 export function paymentRequiredBody(
   { payment, reason, received, missing, rejection }: PaymentRequiredOutcome,
   x402: PaymentRequired | null,
@@ -89,7 +89,7 @@ export function paymentRequiredBody(
 type KeylessOutcome = Extract<OutputOf<typeof executeKeylessCall>, { outcome: 'payment_required' }>;
 type KeylessPayment = Omit<KeylessOutcome['offers'][number], 'x402'> & { x402: PaymentRequired };
 
-/** The same for whoever has no key: nothing but a signature pays. `data.payment` is the first of the offers, `x402.accepts` all of them. */
+/** The same without a key: only a signature pays. `data.payment` is the first of the offers, `x402.accepts` all of them. */
 export function keylessRequiredBody(
   { offers: [first], reason, rejection }: KeylessOutcome,
   x402: PaymentRequired,
@@ -114,7 +114,7 @@ export function keylessRequiredBody(
   };
 }
 
-/** Of a 202: not an error, come again with the same relay request id. */
+/** The recovery of a 202, which is not an error: repeat the request with the same relay request id. */
 export const pendingData = ({ relayRequestId, retryAfterSeconds, reason }: Pending) => ({
   status: 'pending' as const,
   relay_request_id: relayRequestId ?? null,

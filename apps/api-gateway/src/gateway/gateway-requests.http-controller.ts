@@ -68,12 +68,8 @@ export class GatewayRequestsHttpController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const { listing_id: listingId, ...query } = readQuery(historyQuery, raw);
-    const { items, total, nextCursor } = await this.bus.request(
-      listGatewayRequests,
-      { ...query, listingId },
-      request.context,
-    );
+    const query = readQuery(historyQuery, raw);
+    const { items, total, nextCursor } = await this.bus.request(listGatewayRequests, query, request.context);
     const partyOf = await this.displayNames.named(
       items.flatMap(({ buyer_id, seller_id }) => [buyer_id, seller_id]),
       request.context,

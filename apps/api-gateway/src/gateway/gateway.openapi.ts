@@ -49,7 +49,7 @@ export const pendingSchema = envelopeSchema(
   }),
 );
 
-/** For those who look for paid operations: the price is each listing's own, up to the dearest there can be. Source: docs/DISCOVERY.md of github.com/Merit-Systems/x402scan. */
+/** For indexers of paid operations: the price depends on the listing, up to the highest possible one. Source: docs/DISCOVERY.md of github.com/Merit-Systems/x402scan. */
 export const paymentInfo: JsonSchema = {
   price: { mode: 'dynamic', currency: 'USD', min: '0', max: '1000000' },
   protocols: [{ x402: {} }],

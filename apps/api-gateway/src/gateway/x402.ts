@@ -36,7 +36,7 @@ export const paymentRequiredOf = (
   extensions: { ...PAYMENT_IDENTIFIER, ...extensions },
 });
 
-/** What a client is told of its settlement, in `PAYMENT-RESPONSE`. */
+/** The settlement, as the header `PAYMENT-RESPONSE` reports it to the client. */
 export const settledOf = ({ receipt, ...transfer }: NonNullable<Answered['transfer']>): object => ({
   success: true,
   ...transfer,

@@ -7,7 +7,7 @@ const SITE_PREFIX_GROUPS = 4;
  * that. Text that is no address, as a proxy might hand on, is counted by itself.
  */
 export function siteOf(address: string | undefined): string {
-  // Of a connection that has ended already nobody knows where it came from.
+  // The address of a connection that has ended already is unknown.
   if (address === undefined) return 'gone';
   if (!address.includes(':')) return address;
   const withoutPort =

@@ -28,7 +28,7 @@ export class EdgeAdapter extends FastifyAdapter {
   /** Set before the first request; what fails before routing is answered by it too. */
   errors: ErrorFilter | undefined;
 
-  /** @param trustedProxies addresses whose X-Forwarded-For is believed; nobody's by default. */
+  /** @param trustedProxies addresses whose X-Forwarded-For is trusted; none by default. */
   constructor(trustedProxies: string[] = []) {
     super({
       ...SERVER_LIMITS,

@@ -20,7 +20,7 @@ const fieldProblems = z
   .array(z.object({ field: z.string(), message: z.string() }))
   .meta({ examples: [[{ field: 'name', message: 'must be text of 2 to 100 characters' }]] });
 
-/** What the edge refuses by itself, before any service is asked. */
+/** Refusals of the edge, before any service is asked. */
 export const edgeRefusals = {
   request_invalid: declareRefusal(
     'invalid',
@@ -112,7 +112,7 @@ export const edgeRefusals = {
 
 type WrongAccountType = typeof edgeRefusals.wrong_account_type;
 
-/** What a session is told where it may act for an agent and names none. */
+/** The refusal of a session that may act for an agent and names none. */
 export const agentIdMissing: WrongAccountType = {
   ...edgeRefusals.wrong_account_type,
   message: 'A session uses this operation for an agent that its human has claimed: send agent_id',
@@ -141,7 +141,7 @@ export const scopeMissing = (required: Scope): Refusal =>
   refusal('scope_missing', edgeRefusals.scope_missing, { required_scope: required });
 export const rateLimited = (rate: RateName, retryAfterSeconds: number): Refusal =>
   refusal('rate_limited', edgeRefusals.rate_limited, { rate, retry_after_seconds: retryAfterSeconds });
-/** One that is under way may end at any moment: a second is a guess. */
+/** A call in flight may end at any moment: a second is a guess. */
 export const tooManyInFlight = (limit: number): Refusal =>
   refusal('too_many_in_flight', edgeRefusals.too_many_in_flight, { limit, retry_after_seconds: 1 });
 /** One that is open ends when its client closes it; a second is a guess. */

@@ -27,7 +27,7 @@ export interface ErrorBody {
   error: { code: string; message: string; details?: Record<string, unknown>; recovery?: Recovery };
 }
 
-/** An error as HTTP says it. `bug` when it is ours: the client is told no more than that it happened. */
+/** An error in HTTP's terms. `bug` is an error of this code: the client learns only that it happened. */
 export interface HttpError {
   status: number;
   body: ErrorBody;

@@ -46,7 +46,7 @@ export class ErrorFilter implements ExceptionFilter {
     reply.header('cache-control', 'no-store').status(status).send(body);
   }
 
-  /** What was probably meant by a path or a method that does not exist. */
+  /** Suggestions for a path or a method that does not exist. */
   private suggest(status: number, recovery: Recovery, request: FastifyRequest): void {
     if (request.rules !== undefined) return;
     const path = pathOf(request);

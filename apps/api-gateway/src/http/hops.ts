@@ -1,7 +1,7 @@
 import { HOP_HEADER } from '@market/contracts/gateway';
 import type { FastifyRequest } from 'fastify';
 
-/** A chain that is longer serves nobody, and may be a loop among marketplaces that do not look for their names. */
+/** A longer chain has no use, and may be a loop among marketplaces that do not check for their names. */
 const MAX_HOPS = 4;
 const HOP = /^[a-z0-9.:[\]-]{1,255}$/;
 

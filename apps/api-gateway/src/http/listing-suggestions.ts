@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import type { ErrorBody } from './error-body.js';
 import { isSlug } from './values.js';
 
-/** Adds to the 404 for a listing, on every route that names one by its slug, which slugs were probably meant. */
+/** Adds suggested slugs to the 404 for a listing, on every route that names one by its slug. */
 export function suggestListings(instance: FastifyInstance, bus: MessageBus): void {
   instance.addHook('onRoute', (route) => {
     if (!route.url.includes('/:listingId')) return;
@@ -13,7 +13,7 @@ export function suggestListings(instance: FastifyInstance, bus: MessageBus): voi
       const { error } = payload as Partial<ErrorBody>;
       const { listingId: slug } = request.params as { listingId: string };
       if (error?.details?.reason !== 'listing_not_found' || isUuid(slug) || !isSlug(slug)) return payload;
-      // The refusal stands without them.
+      // The refusal is sent without suggestions.
       const { slugs } = await bus
         .request(suggestSlugs, { slug }, request.context)
         .catch(() => ({ slugs: [] as string[] }));

@@ -4,7 +4,7 @@ import { JSON_TYPE } from './envelope.js';
 
 /**
  * Sends what anyone may see with a weak ETag, so that a client that has it already gets 304 and no body. Length and
- * CRC-32 tell versions apart well enough for a cache that asks each time.
+ * CRC-32 distinguish versions well enough for a cache that revalidates each time.
  */
 export function sendCacheable(request: FastifyRequest, reply: FastifyReply, body: unknown): Buffer | undefined {
   return sendCacheableText(request, reply, JSON.stringify(body), JSON_TYPE);

@@ -54,7 +54,7 @@ function contextOf(request: FastifyRequest): Record<string, unknown> {
   };
 }
 
-/** What an id or a slug is made of. A credential of ours has underscores, and may stand in a path by mistake. */
+/** The characters of an id or a slug. A credential has underscores, and may be sent in a path by mistake. */
 const NAME = /^[A-Za-z0-9-]{1,100}$/;
 
 const namesIn = (params: unknown): Record<string, unknown> =>

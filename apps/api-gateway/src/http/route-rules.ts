@@ -4,14 +4,14 @@ import type { RateName } from './rate-limits.js';
 /** What opens a route: nothing, nothing but better with a key, any valid credential, or a key that holds the scope. */
 type Access = 'public' | 'optional-key' | 'any-credential' | Scope;
 
-/** What a route says of itself before its handler is asked. */
+/** The rules that a route declares, which are applied before its handler runs. */
 export interface RouteRules {
   access: Access;
   /** Whose credentials open the route; agents have keys, humans have sessions. */
   accounts: readonly AccountType[];
   /** Opens also to the session of the human that has claimed the agent which the parameter `agent_id` names. */
   owners?: boolean;
-  /** A public route whose handler wants to know who calls, if that can be told; it turns nobody away. */
+  /** A public route whose handler uses the caller's principal if there is one; it refuses no one. */
   recognizes?: boolean;
   /** Of humans, those alone who operate the marketplace. */
   operators?: boolean;

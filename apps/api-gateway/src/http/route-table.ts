@@ -9,7 +9,7 @@ const MAX_LENGTH = 120;
 interface CallRoute {
   method: string;
   url: string;
-  /** What stands before its parameter. */
+  /** The part before its parameter. */
   prefix: string;
 }
 

@@ -19,7 +19,7 @@ export interface OpenStream {
   readonly signal: AbortSignal;
   /** Whether somebody still listens who still may. */
   isOpen(): Promise<boolean>;
-  /** For the next request of the stream, with a time of its own. */
+  /** A context for the next request of the stream, with its own deadline. */
   context(): RequestContext;
 }
 
@@ -38,7 +38,7 @@ export class ServerSentEvents implements OnModuleDestroy {
     @Inject(apiGatewayConfig.token) private readonly config: ApiGatewayConfig,
   ) {}
 
-  /** Clients come back to another process. */
+  /** Clients reconnect to another process. */
   onModuleDestroy(): void {
     for (const stream of this.open) stream.abort();
   }

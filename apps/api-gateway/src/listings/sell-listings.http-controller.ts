@@ -36,7 +36,7 @@ const PAYOUT_WALLET_MISSING: Warning = {
 };
 type Warning = NonNullable<z.output<typeof warnings>>[number];
 
-/** The proof in a creation is no part of what is meant: see `idempotentCall`. */
+/** The proof in a creation is not part of the fingerprint: see `idempotentCall`. */
 const LISTING_PROOFS = ['pow_nonce', 'challenge'];
 
 /** Every text at its longest, all of it escaped, still fits. */

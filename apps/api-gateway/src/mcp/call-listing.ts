@@ -89,8 +89,8 @@ function toResult(answer: InterfaceAnswer, hasKey: boolean): CallToolResult {
 }
 
 /**
- * What to pay. An x402 client reads the object as a `PaymentRequired` and ignores what stands beside; whoever has a key finds there what else
- * pays, and with which relay request id to come again.
+ * What to pay. An x402 client reads the object as a `PaymentRequired` and ignores the other fields, which tell a caller with a key what else
+ * pays, and the relay request id for the next request.
  */
 function asked({ x402, ...payment }: Payment, { error }: ErrorBody, hasKey: boolean): object {
   if (!hasKey) return x402!;

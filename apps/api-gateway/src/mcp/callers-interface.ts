@@ -9,12 +9,12 @@ export interface InterfaceAnswer {
   json: { success: true; data: unknown; pagination?: unknown } | ErrorBody;
 }
 
-/** Of a caller's request, what says who is calling and by which way. */
+/** The headers of a caller's request that say who is calling and by which way. */
 const CALLERS_HEADERS = ['authorization', 'tracestate', HOP_HEADER.toLowerCase()];
 
 /**
  * The public HTTP interface, asked on behalf of the caller of another request, within the process and through the routes themselves: their
- * access rules, limits, checks and answers are those that the caller meets outside.
+ * access rules, limits, checks and answers are those of the HTTP interface.
  */
 export class CallersInterface {
   constructor(

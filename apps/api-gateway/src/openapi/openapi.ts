@@ -7,7 +7,7 @@ import { INTERFACE_VERSION } from '../platform/interface-version.js';
 import { objectSchema } from './json-schema.js';
 import { ERROR_SCHEMA_NAME, RECOVERY_SCHEMA } from './refusal-responses.js';
 import { shareParts } from './shared-parts.js';
-import { documentUnaskedBodies } from './unasked-bodies.js';
+import { documentUnexpectedBodies } from './unexpected-bodies.js';
 
 const recoverySchema = objectSchema(
   {
@@ -104,7 +104,7 @@ export class OpenApi {
       document.paths = Object.fromEntries(
         Object.entries(document.paths).filter(([path]) => !path.includes('/sandbox/')),
       );
-    documentUnaskedBodies(document);
+    documentUnexpectedBodies(document);
     shareParts(document);
     this.document = document;
   }

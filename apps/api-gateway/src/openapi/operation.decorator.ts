@@ -47,7 +47,7 @@ const ANSWER_HEADERS = {
   ...RATE_HEADERS,
 };
 
-/** All that the OpenAPI document says of one operation, beside its access rule. */
+/** Everything that the OpenAPI document says of one operation, except its access rule. */
 export function Operation({
   summary,
   description,

@@ -99,7 +99,7 @@ interface DocumentedResponse {
   content?: { 'application/json'?: { examples?: Record<string, unknown> } };
 }
 
-/** Several decorators document the same status; their examples stand side by side. */
+/** Several decorators may document the same status; their examples are merged. */
 function mergedResponse(
   status: number,
   examples: Record<string, unknown>,

@@ -21,7 +21,7 @@ export function readPayload(value: unknown): ReadPayload {
       };
 }
 
-/** The JSON text of a PaymentPayload in base64, and what it says. Undefined where nobody need read it: it is bounded as every body is. */
+/** The JSON text of a PaymentPayload in base64, and its content. Undefined where it need not be read; it has the bounds of every body. */
 export function decodePayload(encoded: string): { text: string; payload: Record<string, unknown> } | undefined {
   if (encoded.length > MAX_LENGTH || !BASE64.test(encoded)) return undefined;
   const bytes = Buffer.from(encoded, 'base64');

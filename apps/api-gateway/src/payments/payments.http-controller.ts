@@ -28,7 +28,7 @@ import {
   askToPay,
   PAYMENT_REQUIRED_HEADER,
   sendPending,
-  tellSettled,
+  setPaymentResponse,
   verifySignature,
 } from '../subscriptions/signed-payment.js';
 import { publicOffer } from '../subscriptions/subscribe.http-controller.js';
@@ -109,7 +109,7 @@ export class PaymentsHttpController {
     const paid = await verifySignature(this.bus, body.listing_id, request);
     if (paid?.outcome === 'pending') return sendPending(paid, reply);
     if (paid) {
-      tellSettled(paid, reply);
+      setPaymentResponse(paid, reply);
       return success({ ...paid.payment, provider: paid.provider, x402: null });
     }
     const context = idempotentContext(request, body);
@@ -147,7 +147,7 @@ export class PaymentsHttpController {
   ) {
     const result = await this.bus.request(verifyPayment, readVerifyPayment(body), context);
     if (result.outcome === 'pending') return sendPending(result, reply);
-    tellSettled(result, reply);
+    setPaymentResponse(result, reply);
     return success({ subscription: result.subscription, payment: result.payment });
   }
 

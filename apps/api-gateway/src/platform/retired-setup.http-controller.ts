@@ -6,10 +6,10 @@ import { Public } from '../http/access.js';
 import { setupRetired } from '../http/edge-refusals.js';
 import { guidanceLinks } from '../http/error-body.js';
 
-/** Since when nothing keeps buyers' funds any more. */
+/** The time since which buyers' funds are not stored. */
 const RETIRED_AT = new Date('2026-11-01T00:00:00Z');
 
-/** Setup of stored funds, as older clients know it: gone with any method, and described to nobody new. */
+/** Setup of stored funds, as older clients know it: 410 for any method, and not part of the document. */
 @ApiExcludeController()
 @Controller()
 export class RetiredSetupHttpController {

@@ -11,7 +11,7 @@ const LINKSET_TYPE = 'application/linkset+json; profile="https://www.rfc-editor.
 const DAY_MS = 86_400_000;
 const SECURITY_TXT_DAYS = 180;
 
-/** Where strangers look first (RFC 8615); not part of the versioned interface. */
+/** Well-known URIs (RFC 8615); not part of the versioned interface. */
 @ApiExcludeController()
 @Controller('.well-known')
 export class WellKnownHttpController {
@@ -45,7 +45,7 @@ export class WellKnownHttpController {
     return sendCacheableText(request, reply, JSON.stringify({ linkset }), LINKSET_TYPE);
   }
 
-  /** RFC 9116; absent until the operator says whom to tell. */
+  /** RFC 9116; absent unless the operator configures a contact. */
   @Get('security.txt')
   @Public()
   getSecurityText(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {

@@ -33,7 +33,10 @@ export function askToPay(offer: Offer, url: string, reply: FastifyReply, reason?
   return { ...offer, x402 };
 }
 
-export function tellSettled({ transfer }: Extract<Verification, { outcome: 'completed' }>, reply: FastifyReply): void {
+export function setPaymentResponse(
+  { transfer }: Extract<Verification, { outcome: 'completed' }>,
+  reply: FastifyReply,
+): void {
   if (transfer) reply.header('payment-response', headerOf(settledOf(transfer)));
 }
 

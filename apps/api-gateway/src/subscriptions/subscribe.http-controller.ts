@@ -21,7 +21,7 @@ import {
   ApiPaymentSignature,
   PAYMENT_REQUIRED_HEADER,
   sendPending,
-  tellSettled,
+  setPaymentResponse,
   verifySignature,
 } from './signed-payment.js';
 import {
@@ -101,7 +101,7 @@ export class SubscribeHttpController {
     const paid = await verifySignature(this.bus, body.listing_id, request).catch(rejectionOf);
     if (paid?.outcome === 'pending') return sendPending(paid, reply);
     if (paid?.outcome === 'completed') {
-      tellSettled(paid, reply);
+      setPaymentResponse(paid, reply);
       return success(paid.subscription);
     }
     const context = idempotentContext(request, body);

@@ -135,7 +135,7 @@ export class SubscriptionsHttpController {
     return success(await this.bus.request(cancelSubscription, { subscription_id: id }, context));
   }
 
-  /** The listing as it is named today; as it was sold, where it is gone. */
+  /** The listing with its present name, or as it was sold if it was removed. */
   private async complete(records: SubscriptionRecord[], context: RequestContext) {
     const ids = [...new Set(records.map(({ listing_id }) => listing_id))];
     const [{ listings }, partyOf] = await Promise.all([

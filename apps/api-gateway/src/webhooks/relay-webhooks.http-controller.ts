@@ -18,7 +18,7 @@ const SIGNATURE = 'X-Signature-SHA256';
 export class RelayWebhooksHttpController {
   constructor(private readonly bus: MessageBus) {}
 
-  /** One bus hop. The body goes on as the text it is: its signature is over every byte. */
+  /** One bus hop. The body is passed on unchanged, because its signature covers every byte. */
   @Post('relay')
   @Public({ body: 'opaque', bodyLimitBytes: MAX_BODY_BYTES, rate: 'catalog' })
   @Operation({

@@ -51,7 +51,7 @@ export const serviceNameOf = (name: string): { serviceName?: string } =>
 /** Where it is called without a key. @param base the marketplace's own address, without a slash at its end. */
 export const callUrl = (base: string, { slug }: Pick<ListingView, 'slug'>): string => `${base}/api/v1/x402/${slug}`;
 
-/** How the call is made: a POST of what its seller says it takes, or of whatever JSON object it accepts. */
+/** How the call is made: a POST of the body that the seller describes, or of any JSON object. */
 export const bazaarOf = ({
   input_schema,
   example_input,

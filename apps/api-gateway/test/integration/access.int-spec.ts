@@ -524,11 +524,11 @@ describe('who may use what', () => {
   });
 
   it('answers 503 and no 401 while identity is out of reach', async () => {
-    const impatient = await EdgeHarness.start({ API_GATEWAY_REQUEST_BUDGET_MS: '100' });
-    impatient.bus.answers(authenticate, () => new Promise(() => undefined));
-    const answer = await send(impatient, 'GET', '/me', { key: impatient.agent().key });
+    const shortBudget = await EdgeHarness.start({ API_GATEWAY_REQUEST_BUDGET_MS: '100' });
+    shortBudget.bus.answers(authenticate, () => new Promise(() => undefined));
+    const answer = await send(shortBudget, 'GET', '/me', { key: shortBudget.agent().key });
     expectRefused(answer, 503, 'SERVICE_UNAVAILABLE', 'deadline_exceeded');
     expect(answer.headers['retry-after']).toBe('1');
-    await impatient.stop();
+    await shortBudget.stop();
   });
 });

@@ -10,15 +10,15 @@ import { EdgeHarness, ENVIRONMENT, silentTransport } from '../support/edge-harne
 import { expectRefused, send } from '../support/http.js';
 
 @Controller('forgotten')
-class ForgottenController {
+class UndeclaredController {
   @Post('door')
   openToAnyone(): string {
     return 'oops';
   }
 }
 
-@Module({ imports: [ApiGatewayModule], controllers: [ForgottenController] })
-class ModuleWithForgottenRoute {}
+@Module({ imports: [ApiGatewayModule], controllers: [UndeclaredController] })
+class ModuleWithUndeclaredRoute {}
 
 @Controller()
 class DeclaredController {
@@ -35,7 +35,7 @@ class ModuleWithDeclaredRoute {}
 describe('the start of the edge', () => {
   it('fails, naming the route, when a route declares no access rule', async () => {
     await expect(
-      runProcess([{ ...apiGateway, module: ModuleWithForgottenRoute }], silentTransport(), ENVIRONMENT),
+      runProcess([{ ...apiGateway, module: ModuleWithUndeclaredRoute }], silentTransport(), ENVIRONMENT),
     ).rejects.toThrow('POST /api/v1/forgotten/door declares no access rule');
     const running = await runProcess(
       [{ ...apiGateway, module: ModuleWithDeclaredRoute }],

@@ -207,7 +207,7 @@ describe('rate limits', () => {
           for (const { bus } of [harness, second])
             bus.answers(executeCall, () => new Promise((resolve) => held.push(() => resolve(DELIVERED))));
           /** Of eight calls at both edges, how many reach the gateway at once. */
-          const letIn = async (): Promise<number> => {
+          const admitted = async (): Promise<number> => {
             let answered = 0;
             const calls = Array.from({ length: 8 }, (_, n) => [harness, second][n % 2]!).map((edge) =>
               send(edge, 'POST', `/gateway/${LISTING_ID}`, { key: edge.keyFor(principal), body: {} }).finally(
@@ -221,9 +221,9 @@ describe('rate limits', () => {
             return count;
           };
           // Both are connected once each counts what the other does. An edge that Redis does not answer in time counts by itself.
-          await eventually(async () => expect(await letIn()).toBe(2), { withinMs: 12_000 });
+          await eventually(async () => expect(await admitted()).toBe(2), { withinMs: 12_000 });
           await redis.kill();
-          await eventually(async () => expect(await letIn()).toBe(4), { withinMs: 12_000 });
+          await eventually(async () => expect(await admitted()).toBe(4), { withinMs: 12_000 });
         } finally {
           await second.stop();
           await redis.stop();

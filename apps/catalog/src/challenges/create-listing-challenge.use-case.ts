@@ -18,8 +18,8 @@ const standing = sql(
      (SELECT count(*)::int FROM listings WHERE provider_id = $1 AND created_at > now() - interval '1 hour') AS recent,
      (SELECT count(*)::int FROM listing_challenges WHERE agent_id = $1 AND expires_at > now()) AS open`,
 );
-const giveWay = sql(
-  'listing-challenges.give-way',
+const deleteBeyond = sql(
+  'listing-challenges.delete-beyond',
   'DELETE FROM listing_challenges WHERE challenge IN (SELECT challenge FROM listing_challenges WHERE agent_id = $1 ORDER BY created_at DESC, challenge OFFSET $2)',
 );
 const insert = sql(
@@ -60,7 +60,7 @@ export class CreateListingChallenge {
       await tx.query(lockAgent, [agent.accountId]);
       const [{ listings, recent, open }] = (await tx.query<Standing>(standing, [agent.accountId])) as [Standing];
       if (listings >= limit) throw refuse(createListingChallenge, 'listing_limit_reached', { limit });
-      if (open >= openChallengesMax) await tx.query(giveWay, [agent.accountId, openChallengesMax - 1]);
+      if (open >= openChallengesMax) await tx.query(deleteBeyond, [agent.accountId, openChallengesMax - 1]);
       const priced = listingDifficulty({ base, step, recent: recent + Math.min(open, openChallengesMax - 1) });
       await tx.query(insert, [challenge, agent.accountId, priced, challengeTtlSeconds]);
       return priced;

@@ -14,7 +14,7 @@ const project = sql(
   'endpoints.project',
   `INSERT INTO endpoints AS known (listing_id, version, status, limits, failing_since)
    SELECT DISTINCT ON (listing_id) listing_id, version, status, limits, CASE WHEN status = 'failing' THEN changed_at END
-   FROM unnest($1::uuid[], $2::int[], $3::text[], $4::jsonb[], $5::timestamptz[]) AS told (listing_id, version, status, limits, changed_at)
+   FROM unnest($1::uuid[], $2::int[], $3::text[], $4::jsonb[], $5::timestamptz[]) AS updates (listing_id, version, status, limits, changed_at)
    ORDER BY listing_id, version DESC
    ON CONFLICT (listing_id) DO UPDATE SET
      version = excluded.version, status = excluded.status, limits = excluded.limits,
@@ -22,7 +22,7 @@ const project = sql(
    WHERE known.version < excluded.version
    RETURNING listing_id, status`,
 );
-// Totals of a search for what is live hold until a row is added here, as those of any search do.
+// Totals of searches for live listings are cached until a row is added here, as those of any search are.
 const noteChange = sql('active-listings.note-change', 'INSERT INTO active_listings (change) VALUES (0)');
 const failing = sql(
   'endpoints.failing',
@@ -61,13 +61,13 @@ export class Endpoints {
 
   /** Stores the newest version of each endpoint. @returns the listings whose endpoint works now. */
   async project(tx: Tx, events: ReceivedEvent<typeof endpointChanged>[]): Promise<string[]> {
-    const told = events.map((event) => event.payload);
+    const updates = events.map((event) => event.payload);
     const changed = await tx.query<{ listing_id: string; status: string }>(project, [
-      told.map((endpoint) => endpoint.listingId),
-      told.map((endpoint) => endpoint.version),
-      told.map((endpoint) => endpoint.status),
-      told.map((endpoint) => JSON.stringify(endpoint.limits)),
-      told.map((endpoint) => endpoint.changedAt),
+      updates.map((endpoint) => endpoint.listingId),
+      updates.map((endpoint) => endpoint.version),
+      updates.map((endpoint) => endpoint.status),
+      updates.map((endpoint) => JSON.stringify(endpoint.limits)),
+      updates.map((endpoint) => endpoint.changedAt),
     ]);
     if (changed.length > 0) await tx.query(noteChange);
     return changed.filter(({ status }) => status === 'active').map((row) => row.listing_id);

@@ -40,8 +40,8 @@ export class CreateListing {
   async execute(input: Input, context: RequestContext): Promise<Created> {
     const seller = principalOf(context);
     if (!isSeller(seller)) throw refuse(createListing, 'seller_role_required', {});
-    const kept = await this.idempotency.replay(createListing, context);
-    if (kept) return kept;
+    const storedAnswer = await this.idempotency.replay(createListing, context);
+    if (storedAnswer) return storedAnswer;
     await this.assertSellable(input);
     const solved = await this.challenges.solved(seller.accountId, input.pow_nonce, input.challenge);
     await this.providers.ensureKnown(seller.accountId, context);

@@ -5,7 +5,7 @@ import { Injectable } from '@nestjs/common';
 
 type SellerQuality = OutputOf<typeof getSellerQuality>;
 
-// A listing of which every call failed has no calls that count, and weighs as one of a single call.
+// A listing whose calls all failed has no successful calls, and has the weight of a single call.
 const summarize = sql(
   'listing-quality.of-seller',
   `SELECT count(*) FILTER (WHERE endpoint.status = 'active')::int AS live_listings, coalesce(sum(calls_30d), 0)::int AS calls_30d,

@@ -5,7 +5,7 @@ import { stateOf, type ListingState } from './listing-state.js';
 import { ListingsRepository } from './listings.repository.js';
 import { ListingChanges } from './listing-changes.js';
 
-interface OperatorsWord {
+interface HoldRequest {
   /** A uuid or a slug, current or former. */
   ref: string;
   operator: string;
@@ -32,7 +32,7 @@ export class HoldListing {
   ) {}
 
   /** @returns null if there is no such listing. If nothing changed, `from` equals `to` and nothing is recorded. */
-  execute(action: 'hold' | 'release', { ref, operator, reason }: OperatorsWord): Promise<Moved | null> {
+  execute(action: 'hold' | 'release', { ref, operator, reason }: HoldRequest): Promise<Moved | null> {
     const command = action === 'hold' ? 'listing suspend' : 'listing release';
     return this.database.transaction(async (tx) => {
       const id = await this.listings.resolve(tx, ref);

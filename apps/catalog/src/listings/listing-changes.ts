@@ -22,7 +22,7 @@ export class ListingChanges {
     private readonly quality: Quality,
   ) {}
 
-  /** Stores a new listing and returns it as it is now. */
+  /** Stores a new listing and returns it. */
   async add(
     tx: Tx,
     listing: Omit<Listing, 'slug'>,

@@ -16,7 +16,7 @@ export function schemaProblem({
   if (!input_schema) return undefined;
   if (input_schema.type !== 'object')
     return { field: 'input_schema', problem: 'must have "type": "object" at its root' };
-  // Without an example no endpoint test could pass, and nobody could see what to send.
+  // Without an example no endpoint test could pass, and buyers could not see what to send.
   if (!example_input) return { field: 'example_input', problem: 'is required beside input_schema' };
   return misfitOf(input_schema, example_input);
 }

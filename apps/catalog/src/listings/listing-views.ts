@@ -10,7 +10,7 @@ const columnsOf = (fields: object): string =>
     )
     .join(', ');
 
-/** A listing as it is shown. Its columns stand in the order, and under the names, of `listingView`. */
+/** A listing as it is shown. Its columns have the order and the names of `listingView`. */
 export const VIEW_JSON = `(
   SELECT row_to_json(view) FROM (
     SELECT l.id, l.slug, l.provider_id, ${columnsOf(listedFields)},

@@ -39,7 +39,7 @@ const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
 export const isSlug = (text: string): boolean => text.length <= MAX_LENGTH + 8 && SLUG.test(text);
 
-/** A name in lower-case ASCII words joined by hyphens; "listing" where it has none. A word that only looks Latin is taken for what it looks like. */
+/** A name in lower-case ASCII words joined by hyphens; "listing" if it has none. A word that only looks Latin is treated as the Latin word. */
 export function slugOf(name: string): string {
   const words = replaceWords(name.normalize('NFKC'), readAsLatin)
     .normalize('NFKD')

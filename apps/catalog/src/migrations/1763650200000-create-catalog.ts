@@ -192,7 +192,7 @@ async function createListings(runner: QueryRunner): Promise<void> {
   // One seller's listings, newest first: counted for its limits.
   await runner.query('CREATE INDEX listings_of_provider ON listings (provider_id, created_at DESC)');
   await runner.query('CREATE INDEX listings_name_reads_as ON listings (name_reads_as(name))');
-  // Slugs outlive a listing that was public, so that nobody moves into an address that buyers remember.
+  // Slugs of a listing that was public are kept, so that no other listing gets an address that buyers remember.
   await runner.query(`
     CREATE TABLE listing_slugs (
       slug text PRIMARY KEY,

@@ -9,7 +9,7 @@ const keepLatest = sql(
   'listing-quality.keep-latest',
   `INSERT INTO listing_quality AS known (listing_id, version, surety, ${COLUMNS})
    SELECT DISTINCT ON (listing_id) listing_id, version, surety, measured.*
-   FROM unnest($1::uuid[], $2::int[], $3::float8[], $4::json[]) AS told (listing_id, version, surety, quality),
+   FROM unnest($1::uuid[], $2::int[], $3::float8[], $4::json[]) AS updates (listing_id, version, surety, quality),
      json_to_record(quality) AS measured (last_success_at timestamptz, success_rate_7d float8, success_rate_30d float8,
        p50_ms_7d int, p95_ms_7d int, p50_ms_30d int, p95_ms_30d int, calls_7d int, calls_30d int)
    ORDER BY listing_id, version DESC
@@ -35,18 +35,18 @@ const forget = sql('listing-quality.forget', 'DELETE FROM listing_quality WHERE 
 export class Quality {
   /** Stores the newest version of each listing's. */
   async project(tx: Tx, events: ReceivedEvent<typeof listingQualityMeasured>[]): Promise<void> {
-    const told = events.map((event) => event.payload);
-    const listingIds = told.map(({ listingId }) => listingId);
+    const updates = events.map((event) => event.payload);
+    const listingIds = updates.map(({ listingId }) => listingId);
     await tx.query(keepLatest, [
       listingIds,
-      told.map(({ version }) => version),
-      told.map(({ surety }) => surety),
-      told.map(({ quality }) => JSON.stringify(quality)),
+      updates.map(({ version }) => version),
+      updates.map(({ surety }) => surety),
+      updates.map(({ quality }) => JSON.stringify(quality)),
     ]);
     await this.rank(tx, listingIds);
   }
 
-  /** Listings that are live come first, the surest ones of them before the others. */
+  /** Live listings come first, ordered by the surety of their success. */
   async rank(tx: Tx, listingIds: string[]): Promise<void> {
     await tx.query(rank, [listingIds]);
   }

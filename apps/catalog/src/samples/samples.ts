@@ -16,7 +16,7 @@ const SUBJECTS =
 const QUALITIES =
   listOf(`fast real-time daily historical global local verified private open structured clean live precise simple
   automatic multilingual regional hourly bulk streaming certified independent compact deep semantic trusted curated raw`);
-const DEEDS =
+const VERBS =
   listOf(`translate summarize classify extract enrich convert compare verify detect monitor predict generate transcribe
   recognize index rank clean merge validate score annotate schedule archive deliver explain measure estimate track match`);
 const ONSETS = listOf('b br c cl d dr f fl g gr h j k l m n p pr qu r s sk st t tr v w z');
@@ -56,7 +56,7 @@ const between = (min: number, max: number): number => min + Math.floor(Math.rand
 const many = (count: number): string[] => Array.from({ length: count }, subject);
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 const sentence = (): string =>
-  `${capital(skewed(DEEDS))} ${skewed(QUALITIES)} ${many(2).join(' ')} for ${many(between(2, 7)).join(', ')}.`;
+  `${capital(skewed(VERBS))} ${skewed(QUALITIES)} ${many(2).join(' ')} for ${many(between(2, 7)).join(', ')}.`;
 
 function sampleListing(providerIds: readonly string[], categoryIds: readonly string[]): object {
   const createdAt = new Date(Date.now() - Math.random() * YEAR_MS);
@@ -113,9 +113,9 @@ const asOwner = sql('samples.as-owner', 'SET LOCAL ROLE NONE');
 const analyze = sql('samples.analyze', 'ANALYZE listings, listing_slugs, listing_popularity, listing_words, providers');
 
 /**
- * Writes listings as a large market would have them, with their sellers, straight into the tables of the catalog: nobody
- * is told by an event, no endpoint answers behind them, and identity does not know the sellers.
- * @param onWritten is told how many there are so far.
+ * Writes listings as a large market would have them, with their sellers, directly into the tables of the catalog: no
+ * event is emitted, they have no endpoints, and the sellers are unknown to identity.
+ * @param onWritten is called with the number of listings so far.
  */
 export async function writeSamples(
   database: Database,

@@ -25,7 +25,7 @@ describe('creating a listing', () => {
     await service.sql('DELETE FROM listing_slugs');
     service.gateway.provisioned.length = 0;
     service.gateway.provision = () => ({ signingSecret: 'whsec_once', status: 'unverified', limits: LIMITS });
-    service.told.removed.length = 0;
+    service.received.removed.length = 0;
   });
 
   const stored = () => service.sql<{ id: string }>('SELECT id FROM listings');
@@ -110,7 +110,7 @@ describe('creating a listing', () => {
       };
       expect(await service.ask(getOffering, { ref: id })).toMatchObject(offering);
       await eventually(() =>
-        expect(service.told.changed.at(-1)).toMatchObject({ listingId: id, version: 2, ...offering }),
+        expect(service.received.changed.at(-1)).toMatchObject({ listingId: id, version: 2, ...offering }),
       );
       expect(
         await refusalOf(service.ask(updateListing, { listing_id: id, category_id: newId() }, { principal: seller })),
@@ -315,7 +315,7 @@ describe('creating a listing', () => {
         .map(({ listingId }) => listingId)
         .filter((id) => id !== created[0]!.id);
       await eventually(() =>
-        expect(new Set(service.told.removed.map(({ listingId }) => listingId))).toEqual(new Set(orphans)),
+        expect(new Set(service.received.removed.map(({ listingId }) => listingId))).toEqual(new Set(orphans)),
       );
     });
 
@@ -346,14 +346,14 @@ describe('creating a listing', () => {
         [proof.challenge],
       );
       await service.ask(createListing, { ...plain, ...proof }, { principal: seller });
-      const told = await eventually(() => {
-        const found = service.told.worked.find(({ accountId }) => accountId === seller.accountId);
+      const received = await eventually(() => {
+        const found = service.received.worked.find(({ accountId }) => accountId === seller.accountId);
         expect(found).toBeDefined();
         return found!;
       });
-      expect(told.difficulty).toBe(1);
-      expect(told.solveMs).toBeGreaterThanOrEqual(90_000);
-      expect(told.solveMs).toBeLessThan(100_000);
+      expect(received.difficulty).toBe(1);
+      expect(received.solveMs).toBeGreaterThanOrEqual(90_000);
+      expect(received.solveMs).toBeLessThan(100_000);
     });
   });
 
@@ -426,7 +426,7 @@ describe('creating a listing', () => {
       const kept = (await stored()).map(({ id }) => id);
       const orphans = service.gateway.provisioned.map(({ listingId }) => listingId).filter((id) => !kept.includes(id));
       await eventually(() =>
-        expect(new Set(service.told.removed.map(({ listingId }) => listingId))).toEqual(new Set(orphans)),
+        expect(new Set(service.received.removed.map(({ listingId }) => listingId))).toEqual(new Set(orphans)),
       );
     });
   });

@@ -16,18 +16,18 @@ describe('one seller', () => {
 
   const difficultyFor = async (seller: Principal) =>
     (await service.ask(createListingChallenge, {}, { principal: seller })).difficulty;
-  const forgetChallenges = (seller: Principal) =>
+  const deleteChallenges = (seller: Principal) =>
     service.sql('DELETE FROM listing_challenges WHERE agent_id = $1', [seller.accountId]);
 
   it('works harder for each listing after a few within the hour, and not for those of yesterday', async () => {
     const seller = principal();
     for (const expected of [1, 1, 1, 1, 2, 2, 2, 2]) {
       expect(await difficultyFor(seller)).toBe(expected);
-      await forgetChallenges(seller);
+      await deleteChallenges(seller);
       await create(service, seller);
     }
     expect(await difficultyFor(seller)).toBe(3);
-    await forgetChallenges(seller);
+    await deleteChallenges(seller);
     await service.sql(`UPDATE listings SET created_at = created_at - interval '1 day' WHERE provider_id = $1`, [
       seller.accountId,
     ]);
@@ -73,7 +73,7 @@ describe('one seller', () => {
     await service.sql(`UPDATE listings SET created_at = created_at - interval '1 day' WHERE provider_id = $1`, [
       seller.accountId,
     ]);
-    await forgetChallenges(seller);
+    await deleteChallenges(seller);
     await service.ask(createListing, { ...plain, ...(await proofOf(service, seller)) }, { principal: seller });
   });
 });

@@ -110,10 +110,10 @@ describe('the life of a listing', () => {
     expect(await service.sql('SELECT id FROM listings')).toEqual([]);
 
     await eventually(() => {
-      expect(service.told.changed.map((event) => event.category)).toEqual(
+      expect(service.received.changed.map((event) => event.category)).toEqual(
         Array(4).fill({ id: category.id, name: category.name, slug: category.slug }),
       );
-      expect(service.told.worked).toEqual([
+      expect(service.received.worked).toEqual([
         {
           accountId: seller.accountId,
           difficulty: 1,
@@ -121,14 +121,16 @@ describe('the life of a listing', () => {
           solvedAt: created.created_at,
         },
       ]);
-      expect(service.told.changed.map(({ version, status, priceMicros }) => [version, status, priceMicros])).toEqual([
+      expect(
+        service.received.changed.map(({ version, status, priceMicros }) => [version, status, priceMicros]),
+      ).toEqual([
         [1, 'active', '10000'],
         [2, 'active', '20000'],
         [3, 'suspended', '20000'],
         [4, 'draft', '20000'],
       ]);
-      expect(service.told.removed).toMatchObject([{ listingId: created.id }]);
-      expect(service.told.touched).toEqual(Array(5).fill({ listingId: created.id, slugs: ['weather'] }));
+      expect(service.received.removed).toMatchObject([{ listingId: created.id }]);
+      expect(service.received.touched).toEqual(Array(5).fill({ listingId: created.id, slugs: ['weather'] }));
     });
   });
 });

@@ -66,7 +66,7 @@ describe('an operator', () => {
     expect((await service.search({ page: 1, limit: 100 })).items.map(({ id }) => id)).not.toContain(listing.id);
     await eventually(() =>
       expect(
-        service.told.changed
+        service.received.changed
           .filter(({ listingId }) => listingId === listing.id)
           .map(({ version, status }) => [version, status]),
       ).toEqual([

@@ -142,7 +142,7 @@ describe('what others tell the catalog', () => {
       expect(await statusOf(id)).toEqual({ status: 'active', suspended_by: null });
       await eventually(() =>
         expect(
-          service.told.changed
+          service.received.changed
             .filter(({ listingId }) => listingId === id)
             .map(({ version, status }) => [version, status]),
         ).toEqual([

@@ -7,7 +7,6 @@ import {
   type Principal,
   type RequestContract,
   type RequestOf,
-  type ServiceName,
 } from '@market/contracts';
 import {
   listingChanged,
@@ -23,17 +22,15 @@ import { provisionEndpoint } from '@market/contracts/gateway';
 import { getAgents } from '@market/contracts/identity';
 import { newId } from '@market/kernel';
 import {
-  HandleRequest,
   inProcessTransport,
   MessageBus,
   newRequestContext,
   type RequestContext,
   type EventRecord,
   type Link,
-  type Transport,
 } from '@market/messaging';
 import { runProcess } from '@market/runtime';
-import { createDatabase } from '@market/testing';
+import { connectFake, createDatabase } from '@market/testing';
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { catalog } from '../../src/service.js';
@@ -57,7 +54,7 @@ export interface CatalogService {
   /** Delivers events as their emitter's outbox would; an id given twice is a duplicate. */
   deliver<C extends EventContract>(contract: C, events: { id?: string; payload: PayloadOf<C> }[]): Promise<void>;
   /** What the catalog told the others so far. */
-  readonly told: {
+  readonly received: {
     changed: PayloadOf<typeof listingChanged>[];
     removed: PayloadOf<typeof listingRemoved>[];
     touched: PayloadOf<typeof listingTouched>[];
@@ -92,13 +89,19 @@ export async function startCatalog(env: Record<string, string> = {}): Promise<Ca
   };
   const identity = { asked: [] as string[] };
   const links = {
-    gateway: await neighbour(transport, 'gateway', new GatewayController(gateway)),
-    identity: await neighbour(transport, 'identity', new IdentityController(identity)),
+    gateway: await connectFake(transport, 'gateway', provisionEndpoint, (input) => {
+      gateway.provisioned.push(input);
+      return gateway.provision(input);
+    }),
+    identity: await connectFake(transport, 'identity', getAgents, ({ ids }) => {
+      identity.asked.push(...ids);
+      return { agents: ids.map(agentOf) };
+    }),
     'payments-ledger': await transport.connect('payments-ledger', topology['payments-ledger']),
     'api-gateway': await transport.connect('api-gateway', topology['api-gateway']),
   };
-  const told: CatalogService['told'] = { changed: [], removed: [], touched: [], worked: [] };
-  await listen(links['api-gateway'], told);
+  const received: CatalogService['received'] = { changed: [], removed: [], touched: [], worked: [] };
+  await listen(links['api-gateway'], received);
   const running = await runProcess([catalog], transport, {
     DATABASE_URL: url,
     ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`,
@@ -133,7 +136,7 @@ export async function startCatalog(env: Record<string, string> = {}): Promise<Ca
           requestId: newId(),
         })),
       ),
-    told,
+    received,
     gateway,
     identity,
     sql: async <Row extends pg.QueryResultRow>(statement: string, values?: unknown[]) =>
@@ -156,61 +159,28 @@ export async function startCatalog(env: Record<string, string> = {}): Promise<Ca
   };
 }
 
-async function listen(link: Link, told: CatalogService['told']): Promise<void> {
+async function listen(link: Link, received: CatalogService['received']): Promise<void> {
   const keep = <C extends EventContract>(contract: C, kept: PayloadOf<C>[]) =>
     link.consumeEvents(
       contract.subject,
       async (events: EventRecord[]) =>
         void kept.push(...events.map((event) => contract.payload.parse(event.payload) as PayloadOf<C>)),
     );
-  await keep(listingChanged, told.changed);
-  await keep(listingRemoved, told.removed);
-  await keep(listingWorkSolved, told.worked);
-  await link.onSignal(listingTouched.subject, (payload) => told.touched.push(listingTouched.payload.parse(payload)));
+  await keep(listingChanged, received.changed);
+  await keep(listingRemoved, received.removed);
+  await keep(listingWorkSolved, received.worked);
+  await link.onSignal(listingTouched.subject, (payload) =>
+    received.touched.push(listingTouched.payload.parse(payload)),
+  );
 }
 
-interface Neighbour {
-  readonly answers: RequestContract;
-  answer(input: never, context: RequestContext): Promise<unknown>;
-}
-
-/** Puts one handler on the bus without a container: its decorator has made it answer envelopes. */
-async function neighbour(transport: Transport, name: ServiceName, controller: Neighbour): Promise<Link> {
-  const link = await transport.connect(name, topology[name]);
-  link.server.getHandlers().set(controller.answers.subject, controller.answer.bind(controller));
-  link.server.listen(() => undefined);
-  return link;
-}
-
-class GatewayController {
-  readonly answers = provisionEndpoint;
-  constructor(private readonly gateway: CatalogService['gateway']) {}
-
-  @HandleRequest(provisionEndpoint)
-  async answer(input: InputOf<typeof provisionEndpoint>): Promise<OutputOf<typeof provisionEndpoint>> {
-    this.gateway.provisioned.push(input);
-    return this.gateway.provision(input);
-  }
-}
-
-class IdentityController {
-  readonly answers = getAgents;
-  constructor(private readonly identity: CatalogService['identity']) {}
-
-  @HandleRequest(getAgents)
-  async answer({ ids }: InputOf<typeof getAgents>): Promise<OutputOf<typeof getAgents>> {
-    this.identity.asked.push(...ids);
-    return {
-      agents: ids.map((id) => ({
-        id,
-        display_name: `Agent ${id.slice(-4)}`,
-        avatar_url: null,
-        account_type: 'agent',
-        is_verified: true,
-      })),
-    };
-  }
-}
+const agentOf = (id: string): OutputOf<typeof getAgents>['agents'][number] => ({
+  id,
+  display_name: `Agent ${id.slice(-4)}`,
+  avatar_url: null,
+  account_type: 'agent',
+  is_verified: true,
+});
 
 /** A caller as the edge would resolve it. */
 export function principal(values: Partial<Principal> = {}): Principal {

@@ -30,10 +30,10 @@ export function Shell({ children }: { children: ReactNode }) {
             {isSandbox && <span className="badge warn">sandbox</span>}
           </Link>
           <nav aria-label="Main" className="row">
-            <Place to="/catalog">Catalog</Place>
-            <Place to="/mine">Mine</Place>
+            <NavItem to="/catalog">Catalog</NavItem>
+            <NavItem to="/mine">Mine</NavItem>
             <Operators />
-            <Place to="/docs">Docs</Place>
+            <NavItem to="/docs">Docs</NavItem>
             <Who />
           </nav>
         </div>
@@ -50,7 +50,7 @@ export function Shell({ children }: { children: ReactNode }) {
   );
 }
 
-function Place({ to, children }: { to: string; children: ReactNode }) {
+function NavItem({ to, children }: { to: string; children: ReactNode }) {
   const [path] = useLocation();
   const isHere = path === to || path.startsWith(`${to}/`);
   return (
@@ -62,7 +62,7 @@ function Place({ to, children }: { to: string; children: ReactNode }) {
 
 function Operators() {
   const { data: me } = useMe();
-  return me?.is_operator ? <Place to="/operator">Operate</Place> : null;
+  return me?.is_operator ? <NavItem to="/operator">Operate</NavItem> : null;
 }
 
 function Who() {

@@ -23,7 +23,7 @@ export interface PaidCall {
   verified?: Verified;
 }
 
-const MOST_REPEATS = 10;
+const MAX_REPEATS = 10;
 
 export const notBegun = (): PaidCall => ({
   steps: Object.fromEntries(STEPS.map((name) => [name, { state: 'waiting', exchanges: [] }])) as unknown as Record<
@@ -114,7 +114,7 @@ async function settled(ask: () => Promise<Exchange>): Promise<Exchange> {
   for (let repeat = 0; ; repeat += 1) {
     const answer = await ask();
     if (answer.status === 200) return answer;
-    if (answer.status !== 202 || repeat === MOST_REPEATS) throw new Error(`The call was answered ${answer.status}.`);
+    if (answer.status !== 202 || repeat === MAX_REPEATS) throw new Error(`The call was answered ${answer.status}.`);
     const { retry_after_seconds: seconds } = answer.data as { retry_after_seconds: number };
     await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
   }

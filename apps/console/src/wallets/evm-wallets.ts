@@ -10,7 +10,7 @@ interface Announcement {
 
 /** Tells every EVM wallet that the browser has, as it announces itself. Source: eips.ethereum.org/EIPS/eip-6963. */
 export function watchEvmWallets(found: (wallet: WalletChoice) => void): () => void {
-  const hear = ({ detail: { info, provider } }: CustomEvent<Announcement>): void =>
+  const onAnnounce = ({ detail: { info, provider } }: CustomEvent<Announcement>): void =>
     found({
       id: info.uuid,
       name: info.name,
@@ -26,7 +26,7 @@ export function watchEvmWallets(found: (wallet: WalletChoice) => void): () => vo
         };
       },
     });
-  const listener = hear as unknown as EventListener;
+  const listener = onAnnounce as unknown as EventListener;
   window.addEventListener('eip6963:announceProvider', listener);
   window.dispatchEvent(new Event('eip6963:requestProvider'));
   return () => window.removeEventListener('eip6963:announceProvider', listener);

@@ -28,11 +28,11 @@ export function watchSolanaWallets(found: (wallet: WalletChoice) => void): () =>
       return () => {};
     },
   };
-  const hear = (({ detail }: CustomEvent<(registry: Registry) => void>) =>
+  const onRegister = (({ detail }: CustomEvent<(registry: Registry) => void>) =>
     detail(registry)) as unknown as EventListener;
-  window.addEventListener('wallet-standard:register-wallet', hear);
+  window.addEventListener('wallet-standard:register-wallet', onRegister);
   window.dispatchEvent(new CustomEvent('wallet-standard:app-ready', { detail: registry }));
-  return () => window.removeEventListener('wallet-standard:register-wallet', hear);
+  return () => window.removeEventListener('wallet-standard:register-wallet', onRegister);
 }
 
 const choiceOf = (

@@ -8,7 +8,7 @@ const find = sql(
   'call-keys.find',
   `SELECT fingerprint, gateway_request_id FROM call_keys WHERE account_id = $1 AND key = $2 AND created_at > now() - interval '24 hours'`,
 );
-/** A key moves to a newer call for the same thing only while its call has no result. */
+/** A key moves to a newer call of the same listing and body only while its call has no result. */
 const bind = sql(
   'call-keys.bind',
   `INSERT INTO call_keys AS k (account_id, key, fingerprint, gateway_request_id) VALUES ($1, $2, $3, $4)

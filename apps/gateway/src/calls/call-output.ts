@@ -6,7 +6,7 @@ export type CallOutput = OutputOf<typeof executeCall>;
 type PaymentRequired = Extract<CallOutput, { outcome: 'payment_required' }>;
 type Pending = Extract<CallOutput, { outcome: 'pending' }>;
 
-/** Why a payment is not good for its call. */
+/** Why a payment cannot be used for its call. */
 export type PaymentProblem = Pick<PaymentRequired, 'reason' | 'received' | 'missing' | 'rejection'>;
 
 /** The payment buys nothing any more: a new offer is needed. */

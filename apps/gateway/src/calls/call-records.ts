@@ -105,7 +105,7 @@ const insertQuotes = withParameters(
 
 /**
  * The first billable result of a call is the one it has: a later attempt's answer does not replace it, nor undo a refund.
- * Whichever stands, the endpoints have answered: their failures in a row end here, and those not known to work are named.
+ * In either case the endpoints have answered: their consecutive failures are reset, and those that were not known to work are returned.
  */
 const storeDeliveries = withParameters(
   { calls: `${ATTEMPT_COLUMNS}, result_json text, response_digest bytea`, url_digests: 'bytea[]' },
@@ -141,8 +141,8 @@ const release = sql(
   'gateway-requests.release',
   `UPDATE gateway_requests SET released_claims = released_claims + 1, offer_expires_at = CASE WHEN status IN ('payment_required', 'payment_pending') THEN $2 ELSE offer_expires_at END WHERE id = $1`,
 );
-/** The latest so many attempts of a call are told one by one. */
-const ATTEMPTS_TOLD = 20;
+/** So many of the latest attempts of a call are shown one by one. */
+const MAX_ATTEMPTS_SHOWN = 20;
 const storeFailure = withParameters({ calls: `${ATTEMPT_COLUMNS}, status text, error_code text` }, ({ calls }) =>
   sql(
     'gateway-requests.store-failure',
@@ -152,7 +152,7 @@ const storeFailure = withParameters({ calls: `${ATTEMPT_COLUMNS}, status text, e
      FROM ${calls.table}
      ON CONFLICT (id) DO UPDATE SET status = excluded.status, fence = excluded.fence, transaction_hash = excluded.transaction_hash, billable = false, lease_until = NULL,
        seller_status_code = excluded.seller_status_code, latency_ms = excluded.latency_ms, error_code = excluded.error_code, completed_at = excluded.completed_at,
-       failed_attempts = CASE WHEN jsonb_array_length(g.failed_attempts) < ${ATTEMPTS_TOLD} THEN g.failed_attempts ELSE g.failed_attempts - 0 END || excluded.failed_attempts
+       failed_attempts = CASE WHEN jsonb_array_length(g.failed_attempts) < ${MAX_ATTEMPTS_SHOWN} THEN g.failed_attempts ELSE g.failed_attempts - 0 END || excluded.failed_attempts
      WHERE g.billable IS NOT TRUE AND g.status <> 'refunded' AND g.fence <= excluded.fence`,
   ),
 );
@@ -171,7 +171,7 @@ const findListing = sql(
 );
 
 type StoredRow = StoredResult & { hasResult: boolean; releasedClaims: number };
-/** Whether a delivery is the one that is kept, and whether its endpoint, which was not known to work, does. */
+/** Whether a delivery is the stored one, and whether its endpoint recovers with it. */
 type Stored = { isKept: boolean; recovers: boolean };
 
 /** Where calls are written down. Quotes and deliveries of concurrent calls share one statement and one commit. */
@@ -261,7 +261,7 @@ export class CallRecords {
     return { result: row?.hasResult ? row : null, releasedClaims: row?.releasedClaims ?? 0 };
   }
 
-  /** The listing that a buyer's call was quoted for under this slug; reads what the buyer called, so only for want of the catalog. */
+  /** The listing that a buyer's call was quoted for under this slug. It reads the buyer's calls, so it is used only while the catalog is unavailable. */
   async findListing(buyerId: string, relayRequestId: string, slug: string): Promise<string | null> {
     const [row] = await this.database.query<{ listing_id: string }>(findListing, [buyerId, relayRequestId, slug]);
     return row?.listing_id ?? null;

@@ -14,7 +14,7 @@ const markRefunded = sql(
   `UPDATE gateway_requests SET status = 'refunded', billable = false, completed_at = coalesce(completed_at, now()) WHERE id = ANY($1::uuid[])`,
 );
 
-/** Also where this comes before it is heard that the refund is due. */
+/** This event may arrive before the one that says that the refund is due. */
 const markPaidBack = batchSql(
   `UPDATE gateway_requests g SET refund_transaction_hash = r.transaction_hash FROM unnest($1::uuid[], $2::text[]) AS r (id, transaction_hash) WHERE g.id = r.id`,
 );
@@ -47,7 +47,7 @@ export class CallsEventController {
     );
   }
 
-  /** A surplus that is owed back says nothing of the call it came with. */
+  /** A surplus that is owed back does not change the call with which it was paid. */
   @HandleEvent(paymentRefundDue)
   async onPaymentRefundDue(events: ReceivedEvent<typeof paymentRefundDue>[], tx: Tx): Promise<void> {
     const undelivered = events.filter(({ payload }) => payload.reason !== 'overpaid');

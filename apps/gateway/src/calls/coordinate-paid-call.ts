@@ -79,7 +79,7 @@ export class CoordinatePaidCall {
     }
   }
 
-  /** The call that a key belongs to, as long as it may be charged; what was signed anew lapses. */
+  /** The call to which a key belongs, as long as it may be charged. A new signature for it lapses. */
   private async executeEarlier(id: string, call: PaidRequest, context: RequestContext): Promise<CallOutput | null> {
     const relayRequestId = await this.records.findRelayRequest(id);
     if (relayRequestId === null) return null;

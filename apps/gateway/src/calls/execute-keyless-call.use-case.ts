@@ -21,7 +21,7 @@ type Input = InputOf<typeof executeKeylessCall>;
 type Output = OutputOf<typeof executeKeylessCall>;
 
 /**
- * The paid call of whoever has no key. Unpaid: an offer, and no trace of it. Paid: the offer becomes a payment of the
+ * The paid call without a key. Unpaid: an offer, which is not stored. Paid: the offer becomes a payment of the
  * wallet that signed, and from there the call is that wallet's own, as if it had come with a key.
  */
 @Injectable()
@@ -108,7 +108,7 @@ export class ExecuteKeylessCall {
   }
 }
 
-/** The account of the wallet that signed. No key of it is used here, so the account's id stands for one. */
+/** The account of the wallet that signed. No key is used here, so the account's id takes its place. */
 const asBuyer = (accountId: string, context: RequestContext): RequestContext => ({
   ...context,
   principal: {

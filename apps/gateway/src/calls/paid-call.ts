@@ -94,7 +94,7 @@ export class PaidCall {
     }
   }
 
-  /** With the claim in hand, and only then, looks whether the seller can be called. */
+  /** After the claim, checks whether the seller can be called. */
   private async prepare(
     claim: Claim,
     target: CallableEndpoint | null,

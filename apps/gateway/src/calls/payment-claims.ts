@@ -11,7 +11,7 @@ import { countStep } from './metrics.js';
 export type Claim = Extract<OutputOf<typeof claimPayment>, { outcome: 'claimed' }>;
 export type Transfer = OutputOf<typeof settlePayment>['transfer'];
 
-/** A claim's call, as it is settled. */
+/** The call of a claim, as the settlement records it. */
 type Settled = Pick<InputOf<typeof settlePayment>, 'paymentId' | 'fence' | 'gatewayRequestId' | 'isSigned'> & {
   bodyDigest: Buffer;
 };

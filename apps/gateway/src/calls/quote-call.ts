@@ -63,7 +63,7 @@ export class QuoteCall {
       if (problem.reason === undefined)
         assertRoute(input, { scheme: offer.retry_headers['X-Market-Payment-Scheme'] ?? '', network });
       const keyOwner = await this.keys.bind(context, fingerprint, gatewayRequestId);
-      // The call of this key was delivered meanwhile: its answer comes in a moment, and this offer expires unpaid.
+      // The call of this key was delivered meanwhile: its answer follows, and this offer expires unpaid.
       if (keyOwner !== gatewayRequestId) return pending(undefined, 1, 'call_in_progress');
       countStep('quoted');
       return { outcome: 'payment_required', payment: offer, ...problem };

@@ -40,8 +40,8 @@ const markSettled = sql(
   'UPDATE gateway_requests SET settled_at = now() WHERE id = $1 AND settled_at IS NULL',
 );
 /** There is nothing left to charge: it was refunded, or its signature could not be settled and nothing was ever paid. */
-const giveUp = sql(
-  'gateway-requests.give-up',
+const abandon = sql(
+  'gateway-requests.abandon',
   `UPDATE gateway_requests SET status = CASE WHEN $2 IN ('refund_due', 'refunded') THEN 'refunded' ELSE 'payment_required' END, billable = false WHERE id = $1 AND settled_at IS NULL`,
 );
 const dropStaleKeys = sql(
@@ -49,7 +49,7 @@ const dropStaleKeys = sql(
   `DELETE FROM call_keys WHERE (account_id, key) IN (SELECT account_id, key FROM call_keys WHERE created_at < now() - interval '25 hours' LIMIT 10000)`,
 );
 
-/** Settles what was delivered and not charged because a process died in between. Several replicas doing it at once change nothing. */
+/** Settles calls that were delivered and not charged because a process died in between. Several replicas may do it at once. */
 @Injectable()
 export class ResumeCalls implements OnApplicationBootstrap {
   private readonly logger = new Logger('ResumeCalls');
@@ -101,7 +101,7 @@ export class ResumeCalls implements OnApplicationBootstrap {
     if (await settle({ paymentId, fence })) return;
     const [bodyDigest, leaseMs] = [row.body_digest.toString('hex'), 2 * SETTLE_BUDGET_MS];
     const claim = await this.claims.claim({ relayRequestId, listingId, bodyDigest, leaseMs }, context);
-    if (claim.outcome === 'not_payable') await this.database.query(giveUp, [id, claim.reason]);
+    if (claim.outcome === 'not_payable') await this.database.query(abandon, [id, claim.reason]);
     if (claim.outcome === 'claimed') await this.claims.during(claim, () => settle(claim));
   }
 }

@@ -14,12 +14,12 @@ import { PaymentClaims, type Settlement, type Transfer } from './payment-claims.
 export type CallEnd =
   { outcome: 'answered'; answer: string; transfer?: Transfer } | Exclude<Settlement, { outcome: 'charged' }>;
 
-/** The part of the caller's time that is kept for storing and settling the seller's answer. */
+/** The part of the caller's time that is reserved for storing and settling the seller's answer. */
 export const SETTLE_BUDGET_MS = 10_000;
 const SHOW_FORWARDING_AFTER_MS = 1_000;
 
 /**
- * Makes a call that is held, be it paid or free: forward, store, settle, and only then answer. After a crash between two steps the next
+ * Makes a call that is held, whether paid or free: forward, store, settle, and only then answer. After a crash between two steps the next
  * retry, or the resume job, continues from what is stored.
  */
 @Injectable()
@@ -79,7 +79,7 @@ export class RunCall {
       : settlement;
   }
 
-  /** What the ledger does for the call is told by the requests that it serves, and by its journal. */
+  /** The ledger logs its part of the call itself, by the requests that it serves and by its journal. */
   private tell(
     msg: 'forwarded' | 'stored' | 'not_billable',
     { id, listing, buyerId, payment }: HeldCall,

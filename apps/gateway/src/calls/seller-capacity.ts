@@ -4,11 +4,11 @@ import { refuse } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
 import type { Endpoint } from '../endpoints/callable-endpoints.js';
 
-/** A call under way may end at any moment: a second is a guess. */
+/** A call in flight may end at any moment: a second is a guess. */
 const BUSY_RETRY_SECONDS = 1;
 
 /**
- * A bulkhead per listing: a hung seller takes its own permits and nobody else's. `max_concurrency` and `requests_per_minute`, a bucket
+ * A bulkhead for each listing: a hung seller uses up only its own permits. `max_concurrency` and `requests_per_minute`, a bucket
  * that holds a minute's calls and fills evenly, hold for all processes of the gateway together.
  */
 @Injectable()

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Work of this process by key: whoever asks for what is in flight joins it. */
+/** Work of this process by key: a request for work that is in flight joins it. */
 export class SingleFlight<T> {
   private readonly inFlight = new Map<string, Promise<T>>();
 

@@ -6,7 +6,7 @@ import { CallKeys } from './call-keys.js';
 import { CallRecords } from './call-records.js';
 import { CallTargets, type CallInput, type CallTarget } from './call-target.js';
 
-/** What was found out about a request before its payment is looked at. */
+/** The results of the checks of a request before its payment is read. */
 export interface ValidatedCall extends CallTarget {
   input: CallInput;
   digest: Buffer;

@@ -10,7 +10,7 @@ const sandbox = new EndpointUrlPolicy({
   ownHosts: ['localhost:3000', '10.1.2.3:9000', '[::1]:9001'],
 });
 
-function verdict(policy: EndpointUrlPolicy, url: string): string {
+function outcomeOf(policy: EndpointUrlPolicy, url: string): string {
   const check = policy.check(url);
   return check.ok ? check.url.href : check.reason;
 }
@@ -28,7 +28,7 @@ describe('EndpointUrlPolicy, live', () => {
     ['https://api.example.com/', 'https://api.example.com/'],
     ['https://seller.example.com/?next=http://a@b', 'https://seller.example.com/?next=http://a@b'],
   ])('admits %s in normal form', (url, href) => {
-    expect(verdict(live, url)).toBe(href);
+    expect(outcomeOf(live, url)).toBe(href);
   });
 
   const refusals: Record<EndpointUrlRefusal, string[]> = {
@@ -126,7 +126,7 @@ describe('EndpointUrlPolicy, live', () => {
   it.each(Object.entries(refusals).flatMap(([reason, urls]) => urls.map((url) => [url, reason])))(
     'refuses %j as %s',
     (url, reason) => {
-      expect(verdict(live, url)).toBe(reason);
+      expect(outcomeOf(live, url)).toBe(reason);
     },
   );
 });
@@ -141,7 +141,7 @@ describe('EndpointUrlPolicy, sandbox', () => {
     'http://10.1.2.3:3000/',
     'http://seller:3000/',
   ])('admits %s', (url) => {
-    expect(verdict(sandbox, url)).toBe(url);
+    expect(outcomeOf(sandbox, url)).toBe(url);
   });
 
   it.each([
@@ -167,6 +167,6 @@ describe('EndpointUrlPolicy, sandbox', () => {
     ['http://a@localhost:4001/', 'userinfo_not_allowed'],
     ['http://localhost:4001/#a', 'fragment_not_allowed'],
   ])('still refuses %s as %s', (url, reason) => {
-    expect(verdict(sandbox, url)).toBe(reason);
+    expect(outcomeOf(sandbox, url)).toBe(reason);
   });
 });

@@ -18,7 +18,7 @@ export type EndpointUrlCheck = { ok: true; url: URL } | { ok: false; reason: End
 export interface EndpointUrlPolicyOptions {
   /** Sandbox and tests: also http, private addresses and local names. */
   allowPrivate: boolean;
-  /** The marketplace's own hosts, `host` (any port) or `host:port`. A call to them would come back to the marketplace. One address of this machine stands for all of them. */
+  /** The marketplace's own hosts, `host` (any port) or `host:port`. A call to them would return to the marketplace. One address of this machine represents all of them. */
   ownHosts: readonly string[];
 }
 

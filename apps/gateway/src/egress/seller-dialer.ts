@@ -31,7 +31,7 @@ export class SellerDialer {
   constructor(private readonly options: SellerDialerOptions) {}
 
   /**
-   * Begins one connection and tells `done` how it went.
+   * Begins one connection and calls `done` with the outcome.
    * @returns the socket, to be destroyed to give up early; nothing when the address was refused without one.
    */
   dial(

@@ -67,7 +67,7 @@ export class SellerExchange implements SellerHandler {
       return;
     }
     this.statusCode = statusCode;
-    // Repeated headers arrive as an array, whatever the type says.
+    // Repeated headers arrive as an array, although the type does not say so.
     const encoding = String(headers['content-encoding'] ?? 'identity');
     if (encoding.toLowerCase() !== 'identity') this.refuse('not_json');
     else if (Number(headers['content-length']) > this.maxResponseBytes) this.refuse('too_large');
@@ -116,7 +116,7 @@ export class SellerExchange implements SellerHandler {
     this.fail(this.reasonOfStatus() ?? reason, null, reusable);
   }
 
-  /** With 3xx and 4xx the status says what happened, whatever the body is. */
+  /** With 3xx and 4xx the status alone says what happened. */
   private reasonOfStatus(): 'redirect' | 'seller_refused' | undefined {
     if (this.statusCode < 300 || this.statusCode >= 500) return undefined;
     return this.statusCode < 400 ? 'redirect' : 'seller_refused';

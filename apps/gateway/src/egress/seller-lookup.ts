@@ -1,6 +1,6 @@
 import { lookup, Resolver } from 'node:dns/promises';
 
-/** Every address, IPv4 and IPv6, that a host name stands for. Rejects when it stands for none. */
+/** Every address, IPv4 and IPv6, of a host name. Rejects when there is none. */
 export type SellerLookup = (hostname: string) => Promise<string[]>;
 
 export interface DnsLookupOptions {

@@ -35,7 +35,7 @@ export interface SellerFailed {
 
 export type SellerOutcome = SellerAnswered | SellerFailed;
 
-/** Timeout, too early and too many requests speak of the moment, and not of the request. */
+/** Timeout, too early and too many requests depend on the time, not on the request. */
 const LATER = [408, 425, 429];
 
 /** Whether the same request will be refused again: another one is needed. */

@@ -7,7 +7,7 @@ import type { CallableEndpoint } from './callable-endpoints.js';
 import { endpointColumns, type EndpointRow } from './endpoint.js';
 import { EndpointsRepository } from './endpoints.repository.js';
 
-/** An URL that was called; what came of it says nothing about another one that the listing has by now. */
+/** A URL that was called. Its outcome does not count for another URL that the listing has by now. */
 export type CalledEndpoint = Pick<CallableEndpoint['endpoint'], 'listingId' | 'urlDigest'>;
 
 /** One call that a seller failed. */
@@ -26,7 +26,7 @@ const countFailure = sql(
        CASE WHEN $3 = ANY(failed_calls) OR cardinality(failed_calls) >= ${MAX_FAILED_CALLS} THEN failed_calls ELSE failed_calls || $3::uuid END AS calls,
        CASE WHEN $4 = ANY(failed_buyers) OR cardinality(failed_buyers) >= 2 THEN failed_buyers ELSE failed_buyers || $4::uuid END AS buyers
      FROM endpoints WHERE listing_id = $1 AND url_digest = $2 FOR UPDATE
-   ), judged AS (
+   ), evaluated AS (
      SELECT *, health <> 'failing' AND cardinality(calls) >= $6 AND cardinality(buyers) >= 2 AS breaks, health <> 'failing' AND (NOT $5 OR cardinality(calls) >= $6) AS is_doubted FROM counted
    )
    UPDATE endpoints e SET failed_calls = j.calls, failed_buyers = j.buyers,
@@ -34,10 +34,10 @@ const countFailure = sql(
      probe_at = CASE WHEN j.breaks THEN now() + $7 * interval '1 millisecond' WHEN j.is_doubted THEN least(e.probe_at, now()) ELSE e.probe_at END,
      version = e.version + j.breaks::int,
      updated_at = CASE WHEN j.breaks THEN now() ELSE e.updated_at END
-   FROM judged j WHERE e.listing_id = j.listing_id
+   FROM evaluated j WHERE e.listing_id = j.listing_id
    RETURNING ${endpointColumns('e')}, j.breaks AS changed`,
 );
-/** Failures counted since the success that is told of here are of later calls, and stay. */
+/** Failures that were counted after this success belong to later calls, and are kept. */
 const recover = sql(
   'endpoints.recover',
   `UPDATE endpoints e SET health = 'active', probe_at = now() + $4 * interval '1 millisecond', version = e.version + 1, updated_at = now()
@@ -46,7 +46,7 @@ const recover = sql(
 );
 const recordTest = sql(
   'endpoints.record-test',
-  `WITH judged AS (
+  `WITH evaluated AS (
      SELECT listing_id, health AS was, CASE WHEN NOT $4 THEN 'failing' WHEN $3 OR health = 'failing' THEN 'active' ELSE health END AS health
      FROM endpoints WHERE listing_id = $1 AND url_digest = $2 FOR UPDATE
    )
@@ -57,7 +57,7 @@ const recordTest = sql(
      probe_at = now() + CASE WHEN $4 THEN $8::float8 ELSE $7 END * interval '1 millisecond',
      version = e.version + (j.health <> j.was)::int,
      updated_at = CASE WHEN j.health <> j.was THEN now() ELSE e.updated_at END
-   FROM judged j WHERE e.listing_id = j.listing_id
+   FROM evaluated j WHERE e.listing_id = j.listing_id
    RETURNING ${endpointColumns('e')}, j.health <> j.was AS changed`,
 );
 /** Until its test has ended no other process takes it; should this one die meanwhile, another does later. */
@@ -76,7 +76,7 @@ type HealthRow = EndpointRow & { changed: boolean };
  * once however often it is repeated, or when the marketplace's own test fails. That test is due at once when a call did not reach
  * the seller or one buyer's calls alone are that many, some time after an URL is set, and every `GATEWAY_PROBE_INTERVAL_MS`
  * while it is failing, and every `GATEWAY_IDLE_PROBE_INTERVAL_MS` while it works. A test that is answered, or a call that is still under way and billable, makes it `active` again. A billable
- * answer forgets the failures (in the statement that stores it, see `CallRecords`). Pausing leaves all of this as it is.
+ * answer resets the failures (in the statement that stores it, see `CallRecords`). Pausing changes none of this.
  */
 @Injectable()
 export class EndpointHealth {

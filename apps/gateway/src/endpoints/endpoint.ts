@@ -12,7 +12,7 @@ export type EndpointStatus = EndpointView['status'];
 export interface EndpointRow extends EndpointLimits {
   listing_id: string;
   seller_id: string;
-  /** Sealed, because its path or query may be all that keeps strangers out. */
+  /** Encrypted, because its path or query may be the only secret that protects it. */
   url_sealed: Buffer;
   /** By which a URL is known again without opening it. */
   url_digest: Buffer;
@@ -22,7 +22,7 @@ export interface EndpointRow extends EndpointLimits {
   timeout_ms: number;
   /** By its owner. */
   paused: boolean;
-  /** What is known of the URL; a pause leaves it as it is. */
+  /** What is known of the URL; a pause does not change it. */
   health: Exclude<EndpointStatus, 'paused'>;
   /** The calls that failed since the last that did not, and the first two of their buyers; a call that fails again is one of them. */
   failed_calls: string[];

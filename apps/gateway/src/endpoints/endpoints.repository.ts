@@ -50,12 +50,12 @@ export class EndpointsRepository {
     return ownOf(await from.query<EndpointRow>(find, [listingId]), context);
   }
 
-  /** The same, and nobody else changes it until the transaction ends. */
+  /** The same, locked until the transaction ends. */
   async lockOwn(tx: Tx, listingId: string, context: RequestContext): Promise<EndpointRow> {
     return ownOf(await tx.query<EndpointRow>(lock, [listingId]), context);
   }
 
-  /** The endpoint of a listing that has one, which nobody else changes until the transaction ends. */
+  /** The endpoint of a listing that has one, locked until the transaction ends. */
   async lock(tx: Tx, listingId: string): Promise<EndpointRow> {
     return (await tx.query<EndpointRow>(lock, [listingId]))[0]!;
   }

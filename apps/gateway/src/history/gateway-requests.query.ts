@@ -78,11 +78,11 @@ interface Asked {
 /** Only the given filters become conditions, so that pages and totals can use index-only scans. */
 function conditionsOf(
   accountId: string,
-  { role, status, listingId, from, to, cursor }: InputOf<typeof listGatewayRequests>,
+  { role, status, listing_id, from, to, cursor }: InputOf<typeof listGatewayRequests>,
 ): Asked {
   const conditions = {
     status: [status, (n: number) => `${statusNow} = $${n}`],
-    listing: [listingId, (n: number) => `g.listing_id = $${n}`],
+    listing: [listing_id, (n: number) => `g.listing_id = $${n}`],
     from: [from, (n: number) => `g.created_at >= $${n}`],
     to: [to, (n: number) => `g.created_at < $${n}`],
     behind: [

@@ -6,25 +6,25 @@ import { gatewayConfig, type GatewayConfig } from '../config.js';
 const BATCH_SIZE = 1_000;
 const MAX_BATCHES = 50;
 
-const forgetResults = sql(
-  'gateway-requests.forget-results',
-  `WITH forgotten AS (
+const deleteResults = sql(
+  'gateway-requests.delete-results',
+  `WITH pruned AS (
      UPDATE gateway_requests SET result_json = NULL WHERE id IN (
        SELECT id FROM gateway_requests WHERE result_json IS NOT NULL AND (settled_at IS NOT NULL OR NOT billable) AND completed_at < now() - $1 * interval '1 day'
        ORDER BY completed_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED)
      RETURNING 1)
-   SELECT count(*)::int AS count FROM forgotten`,
+   SELECT count(*)::int AS count FROM pruned`,
 );
 /** Ids are UUIDv7, which begin with their time: the oldest calls are the first of the primary key. */
-const forgetCalls = sql(
-  'gateway-requests.forget-calls',
-  `WITH forgotten AS (
+const deleteCalls = sql(
+  'gateway-requests.delete-calls',
+  `WITH pruned AS (
      DELETE FROM gateway_requests WHERE id IN (
        SELECT id FROM gateway_requests
        WHERE id < (lpad(to_hex((extract(epoch FROM now() - $1 * interval '1 day') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid AND result_json IS NULL
        ORDER BY id LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED)
      RETURNING 1)
-   SELECT count(*)::int AS count FROM forgotten`,
+   SELECT count(*)::int AS count FROM pruned`,
 );
 
 /**
@@ -45,14 +45,14 @@ export class PruneHistory implements OnApplicationBootstrap {
   }
 
   async run(): Promise<void> {
-    await this.inBites(forgetResults, this.config.resultsKeptDays);
-    await this.inBites(forgetCalls, this.config.historyKeptDays);
+    await this.inBatches(deleteResults, this.config.resultsKeptDays);
+    await this.inBatches(deleteCalls, this.config.historyKeptDays);
   }
 
-  private async inBites(forget: typeof forgetCalls, days: number): Promise<void> {
-    for (let bites = 1; bites <= MAX_BATCHES; bites += 1) {
-      const [forgotten] = await this.database.query<{ count: number }>(forget, [days]);
-      if (forgotten!.count < BATCH_SIZE) return;
+  private async inBatches(statement: typeof deleteCalls, days: number): Promise<void> {
+    for (let batch = 1; batch <= MAX_BATCHES; batch += 1) {
+      const [pruned] = await this.database.query<{ count: number }>(statement, [days]);
+      if (pruned!.count < BATCH_SIZE) return;
     }
   }
 }

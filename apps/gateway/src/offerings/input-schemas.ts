@@ -50,8 +50,8 @@ export class InputSchemas {
   }
 
   private checkOf(schema: string): BodyCheck {
-    const kept = this.checks.get(schema);
-    if (kept) return kept;
+    const cached = this.checks.get(schema);
+    if (cached) return cached;
     const check = new BodyCheck(schema);
     this.checks.set(schema, check);
     return check;

@@ -3,10 +3,10 @@ import { Inject, Injectable } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
 import type { SellerOutcome } from '../egress/seller-outcome.js';
 
-/** Of one buyer's calls of a listing, so many of a day count: the latest deliveries, and the first failures. */
+/** How many calls of a listing by one buyer count in a day: the latest deliveries, and the first failures. */
 const COUNTED_OF_BUYER = 20;
 
-/** The buyer under whom the marketplace's own tests are counted. */
+/** The buyer id under which the marketplace's own tests are counted. */
 export const MARKETPLACE = '00000000-0000-0000-0000-000000000000';
 
 /** SQL, of the evidence of one listing and day: the failures that count, those that two buyers had or the marketplace's own test. No buyer makes them alone. */
@@ -21,14 +21,14 @@ interface Evidence {
   latencyMs: number | null;
 }
 
-const add = withParameters({ told: 'listing_id uuid, buyer_id uuid, call_id uuid, latency_ms int' }, ({ told }) =>
+const add = withParameters({ added: 'listing_id uuid, buyer_id uuid, call_id uuid, latency_ms int' }, ({ added }) =>
   sql(
     'call-evidence.add',
     `INSERT INTO call_evidence AS known (listing_id, day, buyer_id, delivered, failed_calls, latencies_ms)
        SELECT listing_id, current_date, buyer_id, count(latency_ms),
          coalesce((array_agg(DISTINCT call_id) FILTER (WHERE latency_ms IS NULL))[:${COUNTED_OF_BUYER}], '{}'),
          coalesce((array_agg(latency_ms) FILTER (WHERE latency_ms IS NOT NULL))[:${COUNTED_OF_BUYER}], '{}')
-       FROM ${told.table} GROUP BY listing_id, buyer_id ORDER BY listing_id, buyer_id
+       FROM ${added.table} GROUP BY listing_id, buyer_id ORDER BY listing_id, buyer_id
        ON CONFLICT (listing_id, day, buyer_id) DO UPDATE SET
          delivered = known.delivered + excluded.delivered,
          failed_calls = ARRAY(SELECT failed FROM unnest(known.failed_calls || excluded.failed_calls) WITH ORDINALITY AS calls (failed, place)
@@ -37,21 +37,21 @@ const add = withParameters({ told: 'listing_id uuid, buyer_id uuid, call_id uuid
   ),
 );
 /** A listing is measured at once where it was not lately, and otherwise when its interval is over. */
-const makeDue = withParameters(
-  { told: 'listing_id uuid, latency_ms int', interval_ms: 'int' },
-  ({ told, interval_ms }) =>
+const schedule = withParameters(
+  { added: 'listing_id uuid, latency_ms int', interval_ms: 'int' },
+  ({ added, interval_ms }) =>
     sql(
-      'listing-quality.make-due',
+      'listing-quality.schedule',
       `INSERT INTO listing_quality AS known (listing_id, last_success_at, due_at)
-     SELECT listing_id, CASE WHEN count(latency_ms) > 0 THEN now() END, now() FROM ${told.table} GROUP BY listing_id ORDER BY listing_id
+     SELECT listing_id, CASE WHEN count(latency_ms) > 0 THEN now() END, now() FROM ${added.table} GROUP BY listing_id ORDER BY listing_id
      ON CONFLICT (listing_id) DO UPDATE SET
        last_success_at = coalesce(excluded.last_success_at, known.last_success_at),
        due_at = least(known.due_at, greatest(now(), known.measured_at + ${interval_ms} * interval '1 millisecond'))`,
     ),
 );
-const forgetEvidence = sql('call-evidence.forget', 'DELETE FROM call_evidence WHERE listing_id = ANY($1::uuid[])');
-const forgetQuality = sql(
-  'listing-quality.forget-removed',
+const deleteEvidence = sql('call-evidence.delete', 'DELETE FROM call_evidence WHERE listing_id = ANY($1::uuid[])');
+const deleteQuality = sql(
+  'listing-quality.delete-removed',
   'DELETE FROM listing_quality WHERE listing_id = ANY($1::uuid[])',
 );
 
@@ -66,19 +66,19 @@ export class CallEvidence {
     @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
   ) {}
 
-  async add(tx: Tx, told: Evidence[]): Promise<void> {
-    if (told.length === 0) return;
-    const rows = told.map(({ listingId, buyerId, callId, latencyMs }) => ({
+  async add(tx: Tx, added: Evidence[]): Promise<void> {
+    if (added.length === 0) return;
+    const rows = added.map(({ listingId, buyerId, callId, latencyMs }) => ({
       listing_id: listingId,
       buyer_id: buyerId,
       call_id: callId,
       latency_ms: latencyMs,
     }));
-    await tx.query(add, add.values({ told: rows }));
-    await tx.query(makeDue, makeDue.values({ told: rows, interval_ms: this.config.qualityIntervalMs }));
+    await tx.query(add, add.values({ added: rows }));
+    await tx.query(schedule, schedule.values({ added: rows, interval_ms: this.config.qualityIntervalMs }));
   }
 
-  /** A test that nobody asked for. Its owner's tests are no evidence, since it decides how many there are. A refusal is none, as of calls. */
+  /** A test by the marketplace. Tests of the owner are not counted, because the owner decides how many there are. Refusals are not counted, as with calls. */
   async addProbe(
     listingId: string,
     { requestId, outcome }: { requestId: string; outcome: SellerOutcome },
@@ -95,7 +95,7 @@ export class CallEvidence {
   }
 
   async forget(tx: Tx, listingIds: string[]): Promise<void> {
-    await tx.query(forgetEvidence, [listingIds]);
-    await tx.query(forgetQuality, [listingIds]);
+    await tx.query(deleteEvidence, [listingIds]);
+    await tx.query(deleteQuality, [listingIds]);
   }
 }

@@ -16,8 +16,8 @@ const takeDue = sql(
   `SELECT listing_id, version, last_success_at, measured FROM listing_quality
    WHERE due_at <= now() ORDER BY due_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED`,
 );
-const forgetOld = sql(
-  'call-evidence.forget-old',
+const deleteOld = sql(
+  'call-evidence.delete-old',
   `DELETE FROM call_evidence WHERE listing_id = ANY($1::uuid[]) AND day <= current_date - ${DAYS_KEPT}`,
 );
 const measure = sql(
@@ -42,7 +42,7 @@ const measure = sql(
      round(week[1])::int AS p50_ms_7d, round(week[2])::int AS p95_ms_7d, round(month[1])::int AS p50_ms_30d, round(month[2])::int AS p95_ms_30d
    FROM sums LEFT JOIN latencies USING (listing_id)`,
 );
-/** Measured again a day later, since days pass out of the time that counts; until something is told of it, where none is left. */
+/** Measured again a day later, because days leave the window; if no day is left, when there is new evidence. */
 const keep = withParameters(
   { measured: 'listing_id uuid, version int, measured json, is_known bool' },
   ({ measured }) =>
@@ -85,7 +85,7 @@ const NOTHING: Omit<SumsRow, 'listing_id'> = {
   p95_ms_30d: null,
 };
 
-/** Measures listings of which something was told (see `CallEvidence`), each in one process, and tells what has changed. */
+/** Measures listings with new evidence (see `CallEvidence`), each in one process, and publishes what has changed. */
 @Injectable()
 export class MeasureQuality implements OnApplicationBootstrap {
   constructor(
@@ -110,7 +110,7 @@ export class MeasureQuality implements OnApplicationBootstrap {
       const due = await tx.query<DueRow>(takeDue);
       if (due.length === 0) return 0;
       const listingIds = due.map(({ listing_id }) => listing_id);
-      await tx.query(forgetOld, [listingIds]);
+      await tx.query(deleteOld, [listingIds]);
       const sums = new Map(
         (await tx.query<SumsRow>(measure, [listingIds])).map(({ listing_id, ...row }) => [listing_id, row]),
       );

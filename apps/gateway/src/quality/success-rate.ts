@@ -8,12 +8,12 @@ const FOUR_DECIMALS = 10_000;
 /** Of the normal distribution, so that the bound below holds in 97.5 % of cases. */
 const Z = 1.96;
 
-/** Null where nothing was tried. */
+/** Null if there were no calls. */
 export const successRate = ({ successes, failures }: Tally): number | null =>
   successes + failures === 0 ? null : Math.round((successes / (successes + failures)) * FOUR_DECIMALS) / FOUR_DECIMALS;
 
 /**
- * The success rate that the evidence is enough for: the lower bound of Wilson's score interval. One success of one says less than
+ * The lower bound of Wilson's score interval of the success rate. One success of one gives less than
  * 98 of 100; without a success it is 0.
  */
 export function surety({ successes, failures }: Tally): number {

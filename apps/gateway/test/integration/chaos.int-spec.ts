@@ -70,7 +70,7 @@ describe('paid calls with two processes, sellers of every kind and a bus that lo
         return { buyer, shop, retries, relayRequestId: await harness.buy(buyer, shop), answers: [] as string[] };
       }),
     );
-    const trouble = (async () => {
+    const disruption = (async () => {
       for (const { contract, loss, forMs, afterMs } of faults) {
         await delay(afterMs);
         const heal = harness.transport.lose(contract, loss);
@@ -83,7 +83,7 @@ describe('paid calls with two processes, sellers of every kind and a bus that lo
         retries.map((retry) => attempt(buyer, shop, relayRequestId, retry, answers)),
       ),
     );
-    await trouble;
+    await disruption;
 
     // Faults end: leases run out, sellers work, every buyer tries until it is answered.
     for (const { buyer, shop, relayRequestId, answers } of calls) {

@@ -187,7 +187,7 @@ describe('a paid call that was cut off', () => {
     await endLease(relayRequestId);
     // The other process takes it over; the one of the first attempt would only join that attempt.
     const second = await eventually(() => harness.answer(buyer, shop, BODY, { relayRequestId }));
-    gate.letGo();
+    gate.release();
     const late = await first;
     expect(late.outcome === 'pending' || (late.outcome === 'answered' && late.dataJson === second.dataJson)).toBe(true);
     expect(resultOf(second).seller_response).toEqual({ attempt: 2 });
@@ -209,7 +209,7 @@ describe('a paid call that was cut off', () => {
     const firsts = Promise.all([call(0), call(1)]);
     const retryAll = (): Promise<unknown> => Promise.all([call(1), call(0)]);
     await eventually(() => expect(shops.map(({ seller }) => seller.requests.length)).toEqual([1, 1]));
-    const unmute = harness.transport.mute(claimsHeld, 'gateway', 1);
+    const restoreSignals = harness.transport.dropSignals(claimsHeld, 'gateway', 1);
     shops.forEach(({ seller }) => seller.behave(() => '{"attempt":2}'));
     const attempts = (): number[] => shops.map(({ seller }) => seller.requests.length).sort();
     await eventually(
@@ -220,8 +220,8 @@ describe('a paid call that was cut off', () => {
       { withinMs: 8_000 },
     );
     await retryAll();
-    unmute();
-    gates.forEach(({ letGo }) => letGo());
+    restoreSignals();
+    gates.forEach(({ release }) => release());
     await firsts;
     for (const [n, shop] of shops.entries()) {
       const answered = await eventually(() =>
@@ -361,7 +361,7 @@ describe('the resume job', () => {
       relayRequestId,
     ]);
     await eventually(async () => expect((await harness.history(buyer)).items).toMatchObject([{ status: 'refunded' }]));
-    gate.letGo();
+    gate.release();
     expectOutcome(await call, 'pending');
     expect((await harness.history(buyer)).items).toMatchObject([{ status: 'refunded', billable: false }]);
     expect(expectOutcome(await harness.call(buyer, shop, BODY, { relayRequestId }), 'payment_required').reason).toBe(

@@ -40,7 +40,7 @@ describe('the health of an endpoint', () => {
   };
   const test = ({ offering }: Shop, at = harness): Promise<OutputOf<typeof testEndpoint>> =>
     at.edge.request(testEndpoint, { listing_id: offering.listingId }, as(offering.sellerId));
-  const told = async ({ offering }: Shop, at = harness): Promise<string[]> => {
+  const statuses = async ({ offering }: Shop, at = harness): Promise<string[]> => {
     const rows = await at.db.inspect<{ payload: unknown }>(
       'SELECT payload FROM gateway.outbox WHERE subject = $1 ORDER BY id',
       [endpointChanged.subject],
@@ -86,7 +86,7 @@ describe('the health of an endpoint', () => {
     await (
       await purchase(shop)
     )();
-    expect(await told(shop)).toEqual(['unverified', 'active']);
+    expect(await statuses(shop)).toEqual(['unverified', 'active']);
   });
 
   it('is failing after so many calls of two buyers in a row, over all processes, and sells no more calls', async () => {
@@ -109,7 +109,7 @@ describe('the health of an endpoint', () => {
     }
     const refused = await eventually(() => refusalOf(harness.call(newId(), shop)));
     expect([refused.reason, refused.details]).toEqual(['endpoint_unavailable', { endpoint_status: 'failing' }]);
-    expect((await told(shop)).slice(0, 3)).toEqual(['unverified', 'active', 'failing']);
+    expect((await statuses(shop)).slice(0, 3)).toEqual(['unverified', 'active', 'failing']);
   });
 
   it('is failing once, however many calls fail at once', async () => {
@@ -120,10 +120,10 @@ describe('the health of an endpoint', () => {
     shop.seller.behave(gate.behaviour);
     const failed = bought.map((deliver) => deliver());
     await eventually(() => expect(shop.seller.requests).toHaveLength(12));
-    gate.letGo();
+    gate.release();
     await Promise.all(failed);
     expect(await healthOf(shop)).toEqual(['failing', 12]);
-    expect((await told(shop)).slice(0, 2)).toEqual(['unverified', 'failing']);
+    expect((await statuses(shop)).slice(0, 2)).toEqual(['unverified', 'failing']);
   });
 
   it('is taken down by no single buyer: what repeats counts once, and its calls bring only a test of ours, once over all processes', async () => {
@@ -137,7 +137,7 @@ describe('the health of an endpoint', () => {
     expect([await healthOf(shop), tests(shop)]).toEqual([['unverified', 1], 0]);
     for (let more = 2; more <= FAILING_AFTER; more += 1) await (await purchase(shop, buyer, `{"break":${more}}`))();
     await eventually(async () => expect(await healthOf(shop)).toEqual(['active', 0]));
-    expect([tests(shop), await told(shop)]).toEqual([1, ['unverified', 'active']]);
+    expect([tests(shop), await statuses(shop)]).toEqual([1, ['unverified', 'active']]);
     await harness.quote(newId(), shop);
   });
 
@@ -153,7 +153,7 @@ describe('the health of an endpoint', () => {
     shop.seller = await startSeller(working, Number(port));
     await eventually(async () => expect(await healthOf(shop, quick)).toEqual(['active', 0]));
     expect(resultOf(await eventually(() => deliver())).billable).toBe(true);
-    expect(await told(shop, quick)).toEqual(['unverified', 'failing', 'active']);
+    expect(await statuses(shop, quick)).toEqual(['unverified', 'failing', 'active']);
     await shop.seller.stop();
   });
 
@@ -190,7 +190,7 @@ describe('the health of an endpoint', () => {
     const results = await Promise.all(bought.map((deliver) => eventually(() => deliver())));
     expect(results.map((result) => resultOf(result).billable)).toEqual(bought.map(() => true));
     await eventually(() => quick.quote(newId(), shop));
-    expect(await told(shop, quick)).toEqual(['unverified', 'failing', 'active']);
+    expect(await statuses(shop, quick)).toEqual(['unverified', 'failing', 'active']);
   });
 
   it("is active again with a passing test of its owner's, and failing with another", async () => {
@@ -211,7 +211,7 @@ describe('the health of an endpoint', () => {
     shop.seller.behave(broken);
     await test(shop);
     expect(await healthOf(shop)).toEqual(['failing', 0]);
-    expect(await told(shop)).toEqual(['unverified', 'failing', 'active', 'failing']);
+    expect(await statuses(shop)).toEqual(['unverified', 'failing', 'active', 'failing']);
   });
 
   it('is not mended by its owner saying so: only a pause ends with that', async () => {
@@ -234,10 +234,10 @@ describe('the health of an endpoint', () => {
     await eventually(() => expect(calls(shop) + tests(shop)).toBeGreaterThan(FAILING_AFTER));
     shop.seller.behave(working);
     await harness.configure(shop, { private_endpoint_url: `${shop.seller.url}/new` });
-    gate.letGo();
+    gate.release();
     await Promise.all(late);
     expect((await view(shop)).consecutive_failures).toBe(0);
-    expect(await told(shop)).not.toContain('failing');
+    expect(await statuses(shop)).not.toContain('failing');
   });
 
   it('follows its rules through any run of calls, tests, pauses and moves', async () => {
@@ -285,7 +285,7 @@ describe('the health of an endpoint', () => {
           }
           expect(await healthOf(shop)).toEqual([model.paused ? 'paused' : model.health, model.failures]);
         }
-        await told(shop);
+        await statuses(shop);
       }),
       { numRuns: 12, endOnFailure: true },
     );

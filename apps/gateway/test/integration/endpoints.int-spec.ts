@@ -474,7 +474,7 @@ describe('a private endpoint', () => {
       await update(shop, { timeout_ms: 1_000 });
       const tested = await test(shop);
       expect(failedChecks(tested)).toEqual(['in_time']);
-      silent.letGo();
+      silent.release();
     });
 
     it('does not vouch for an URL that changed meanwhile', async () => {
@@ -483,7 +483,7 @@ describe('a private endpoint', () => {
       const testing = test(shop);
       await eventually(() => expect(shop.seller.requests).toHaveLength(1));
       await update(shop, { private_endpoint_url: 'http://127.0.0.1:8081/other' });
-      gate.letGo();
+      gate.release();
       expect((await testing).success).toBe(true);
       expect(await view(shop)).toMatchObject({ status: 'unverified', last_test: null });
     });

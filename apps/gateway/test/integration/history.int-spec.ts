@@ -105,7 +105,7 @@ describe('the history of calls', () => {
     const digests = async () =>
       (
         await Promise.all(
-          [ada, bob].map((who) => harness.history(who, { status: 'succeeded', listingId: shop.offering.listingId })),
+          [ada, bob].map((who) => harness.history(who, { status: 'succeeded', listing_id: shop.offering.listingId })),
         )
       ).map(({ items }) => items[0]!.response_digest);
     const settle = (at: string) =>
@@ -176,7 +176,7 @@ describe('the history of calls', () => {
     ['a status that only time made', { status: 'expired' }, 1],
     ['the status it was before', { status: 'payment_required' }, 1],
     ['a status and a side', { status: 'succeeded', role: 'seller' }, 1],
-    ['a listing nobody has', { listingId: newId() }, 0],
+    ['a listing nobody has', { listing_id: newId() }, 0],
     ['a time since the beginning', { from: started.toISOString() }, 6],
     ['a time before it', { to: started.toISOString() }, 0],
   ])('is filtered by %s, with an exact total', async (_name, filter, total) => {
@@ -185,8 +185,8 @@ describe('the history of calls', () => {
   });
 
   it('is filtered by listing', async () => {
-    expect((await harness.history(ada, { listingId: shop.offering.listingId })).total).toBe(4);
-    expect((await harness.history(stranger, { listingId: shop.offering.listingId })).total).toBe(1);
+    expect((await harness.history(ada, { listing_id: shop.offering.listingId })).total).toBe(4);
+    expect((await harness.history(stranger, { listing_id: shop.offering.listingId })).total).toBe(1);
   });
 
   it('is cut into pages that add up, and is empty beyond the end', async () => {

@@ -149,7 +149,7 @@ describe('an Idempotency-Key on the paid call', () => {
     await eventually(() => expect(shop.seller.requests).toHaveLength(1));
     const meanwhile = await harness.quote(buyer, shop, BODY, { key });
     expect([meanwhile.payment.relay_request_id, meanwhile.payment.status]).toEqual([relayRequestId, 'in_flight']);
-    gate.letGo();
+    gate.release();
     const starters = Array.from({ length: 20 }, () => harness.call(buyer, shop, BODY, { key }));
     const { dataJson } = await delivery;
     for (const outcome of await Promise.all(starters)) {
@@ -267,7 +267,7 @@ describe('an Idempotency-Key on the paid call', () => {
         withinMs: 10_000,
       });
       await eventually(() => expect(shop.seller.requests).toHaveLength(2), { withinMs: 4_000 });
-      hanging.letGo();
+      hanging.release();
       expect((await second).dataJson).toBe(expectOutcome(await first, 'answered').dataJson);
     });
 

@@ -103,12 +103,12 @@ describe.each([1, 2])('the paid call, with %i gateway process(es)', (replicas) =
     const first = harness.call(buyer, shop, BODY, { relayRequestId });
     await eventually(() => expect(shop.seller.requests).toHaveLength(1));
     // Its own deadline is what ends the wait here: one second before it, whoever waits is told to come back.
-    const impatient = await Promise.all(
+    const waiting = await Promise.all(
       [1, 2, 3, 4].map(() => harness.call(buyer, shop, BODY, { relayRequestId, budgetMs: 1_400 })),
     );
-    for (const outcome of impatient) expect(expectOutcome(outcome, 'pending').relayRequestId).toBe(relayRequestId);
+    for (const outcome of waiting) expect(expectOutcome(outcome, 'pending').relayRequestId).toBe(relayRequestId);
     const patient = [1, 2, 3, 4].map(() => harness.call(buyer, shop, BODY, { relayRequestId }));
-    seller.letGo();
+    seller.release();
     const bytes = (await Promise.all([first, ...patient])).map(
       (outcome) => expectOutcome(outcome, 'answered').dataJson,
     );
@@ -354,7 +354,7 @@ describe('the paid call', () => {
     const refused = await refusalOf(harness.call(buyers[2]!, shop, BODY, { relayRequestId: ids[2]! }));
     expect([refused.reason, refused.details]).toEqual(['listing_busy', { retry_after_seconds: 1 }]);
     expect((await harness.paymentOf(ids[2]!)).state).toBe('verified');
-    busy.letGo();
+    busy.release();
     await Promise.all(running);
     await harness.answer(buyers[2]!, shop, BODY, { relayRequestId: ids[2]! });
     expect(shop.seller.requests).toHaveLength(3);

@@ -21,8 +21,8 @@ describe('the measured quality of a listing', () => {
   });
   afterAll(() => harness.stop());
 
-  /** What was told of a listing, oldest first; each version once. */
-  const told = async ({ offering }: Shop): Promise<Measured[]> => {
+  /** What was published of a listing, oldest first; each version once. */
+  const measurements = async ({ offering }: Shop): Promise<Measured[]> => {
     const rows = await harness.db.inspect<{ payload: unknown }>(
       'SELECT payload FROM gateway.outbox WHERE subject = $1 ORDER BY id',
       [listingQualityMeasured.subject],
@@ -33,7 +33,8 @@ describe('the measured quality of a listing', () => {
     expect(events.map(({ version }) => version)).toEqual(events.map((_, index) => index + 1));
     return events;
   };
-  const latest = async (shop: Shop): Promise<Partial<Measured['quality']>> => (await told(shop)).at(-1)?.quality ?? {};
+  const latest = async (shop: Shop): Promise<Partial<Measured['quality']>> =>
+    (await measurements(shop)).at(-1)?.quality ?? {};
   const buy = async (shop: Shop, buyer: string): Promise<boolean> => {
     const body = `{"id":"${newId()}"}`;
     const relayRequestId = await harness.buy(buyer, shop, body);
@@ -105,7 +106,7 @@ describe('the measured quality of a listing', () => {
       shop.offering.listingId,
     ]);
     expect(days).toHaveLength(4);
-    // Nothing has changed: nothing is told, and it is looked at again a day later.
+    // Nothing has changed: nothing is measurements, and it is looked at again a day later.
     await measureAgain(shop);
     await eventually(async () => {
       const [row] = await harness.db.inspect<{ hours: number }>(
@@ -114,7 +115,7 @@ describe('the measured quality of a listing', () => {
       );
       expect(row!.hours).toBe(24);
     });
-    expect(await told(shop)).toHaveLength(1);
+    expect(await measurements(shop)).toHaveLength(1);
   });
 
   it('counts the failures of a day where two buyers had one, or a test of ours failed', async () => {
@@ -139,7 +140,7 @@ describe('the measured quality of a listing', () => {
     shop.seller.behave(working);
     expect(await buy(shop, newId())).toBe(true);
     await eventually(async () => expect(await latest(shop)).toMatchObject({ success_rate_7d: 1, calls_7d: 1 }));
-    expect(await told(free)).toEqual([]);
+    expect(await measurements(free)).toEqual([]);
     const link = await harness.transport.connect('catalog', topology.catalog);
     const payload = { listingId: shop.offering.listingId, removedAt: new Date().toISOString() };
     await link.publishEvents([{ id: newId(), subject: listingRemoved.subject, payload, requestId: 'test' }]);

@@ -183,7 +183,7 @@ describe('a call that the seller failed', () => {
     });
     expect((await harness.history(buyer)).items).toMatchObject([{ status: 'seller_failed', error_code: 'timeout' }]);
     expect((await harness.paymentOf(relayRequestId)).state).toBe('verified');
-    silent.letGo();
+    silent.release();
   });
 
   it('counts once against the endpoint until one call succeeds, and is told of in one event an attempt', async () => {
@@ -220,7 +220,7 @@ describe('a call that the seller failed', () => {
     const waiting = Array.from({ length: 16 }, () => harness.call(buyer, shop, BODY, { relayRequestId }));
     await eventually(() => expect(shop.seller.requests).toHaveLength(1));
     shop.seller.behave(() => '{"ok":true}');
-    gate.letGo();
+    gate.release();
     const outcomes = await Promise.all(waiting);
     const bytes = outcomes
       .filter(({ outcome }) => outcome === 'answered')

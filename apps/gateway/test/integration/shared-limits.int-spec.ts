@@ -47,7 +47,7 @@ describeNeeding('redis-server')('limits of an endpoint, over all processes', () 
     await eventually(() => expect(shop.seller.requests.length).toBeGreaterThanOrEqual(2));
     // Those that are refused are refused at once.
     await delay(500);
-    gate.letGo();
+    gate.release();
     expect(await calls).toBe(shop.seller.requests.length);
     return calls;
   };

@@ -1,25 +1,7 @@
-import { topology, type InputOf, type OutputOf } from '@market/contracts';
+import { topology } from '@market/contracts';
 import { getOffering, listingTouched, type Offering } from '@market/contracts/catalog';
-import { HandleRequest, MessageBus, refuse, type Transport } from '@market/messaging';
-import { Controller, Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import type { MicroserviceOptions } from '@nestjs/microservices';
-
-class Offers {
-  readonly byRef = new Map<string, Offering>();
-}
-
-@Controller()
-class OffersController {
-  constructor(private readonly offers: Offers) {}
-
-  @HandleRequest(getOffering)
-  async getOffering({ ref }: InputOf<typeof getOffering>): Promise<OutputOf<typeof getOffering>> {
-    const offering = this.offers.byRef.get(ref);
-    if (!offering) throw refuse(getOffering, 'listing_not_found', {});
-    return offering;
-  }
-}
+import { MessageBus, refuse, type Transport } from '@market/messaging';
+import { connectFake } from '@market/testing';
 
 /** The catalog as far as the gateway asks it: what is sold under a uuid or a slug. */
 export interface FakeCatalog {
@@ -31,27 +13,24 @@ export interface FakeCatalog {
 }
 
 export async function startFakeCatalog(transport: Transport): Promise<FakeCatalog> {
-  const offers = new Offers();
-  @Module({ controllers: [OffersController], providers: [{ provide: Offers, useValue: offers }] })
-  class CatalogModule {}
-  const link = await transport.connect('catalog', topology.catalog);
-  const app = await NestFactory.createMicroservice<MicroserviceOptions>(CatalogModule, {
-    strategy: link.server,
-    logger: false,
+  const byRef = new Map<string, Offering>();
+  const link = await connectFake(transport, 'catalog', getOffering, ({ ref }) => {
+    const offering = byRef.get(ref);
+    if (!offering) throw refuse(getOffering, 'listing_not_found', {});
+    return offering;
   });
-  await app.listen();
   const bus = new MessageBus(link, topology.catalog);
   const touch = ({ listingId, slug }: Offering): void => bus.signal(listingTouched, { listingId, slugs: [slug] });
   return {
     bus,
     offer(offering) {
-      offers.byRef.set(offering.listingId, offering).set(offering.slug, offering);
+      byRef.set(offering.listingId, offering).set(offering.slug, offering);
       touch(offering);
     },
     remove(offering) {
-      [offering.listingId, offering.slug].forEach((ref) => offers.byRef.delete(ref));
+      [offering.listingId, offering.slug].forEach((ref) => byRef.delete(ref));
       touch(offering);
     },
-    stop: () => app.close(),
+    stop: async () => void (await link.server.close()),
   };
 }

@@ -1,39 +1,10 @@
-import { topology, type InputOf, type OutputOf } from '@market/contracts';
 import { findPayoutWallets } from '@market/contracts/identity';
-import { HandleRequest, type Transport } from '@market/messaging';
-import { Controller, Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import type { MicroserviceOptions } from '@nestjs/microservices';
+import type { Transport } from '@market/messaging';
+import { connectFake } from '@market/testing';
 import { createHash } from 'node:crypto';
 import { getAddress, type Address } from 'viem';
 
-class Payouts {
-  readonly bySeller = new Map<string, string | null>();
-  readonly onSolana = new Map<string, string>();
-  asked: string[][] = [];
-}
-
-@Controller()
-class WalletsController {
-  constructor(private readonly payouts: Payouts) {}
-
-  @HandleRequest(findPayoutWallets)
-  async findPayoutWallets({
-    sellerIds,
-    chainType,
-  }: InputOf<typeof findPayoutWallets>): Promise<OutputOf<typeof findPayoutWallets>> {
-    this.payouts.asked.push(sellerIds);
-    if (chainType === 'solana') return { payouts: sellerIds.map((id) => this.payouts.onSolana.get(id) ?? null) };
-    return {
-      payouts: sellerIds.map((id) => {
-        const known = this.payouts.bySeller.get(id);
-        return known === undefined ? payoutOf(id) : known;
-      }),
-    };
-  }
-}
-
-/** The wallet of a seller that was told none. */
+/** The wallet of a seller for which a test has set none. */
 export const payoutOf = (sellerId: string): Address =>
   getAddress(`0x${createHash('sha256').update(sellerId).digest('hex').slice(0, 40)}`);
 
@@ -49,19 +20,18 @@ export interface FakeWallets {
 }
 
 export async function startFakeWallets(transport: Transport): Promise<FakeWallets> {
-  const payouts = new Payouts();
-  @Module({ controllers: [WalletsController], providers: [{ provide: Payouts, useValue: payouts }] })
-  class WalletsModule {}
-  const link = await transport.connect('identity', topology.identity);
-  const app = await NestFactory.createMicroservice<MicroserviceOptions>(WalletsModule, {
-    strategy: link.server,
-    logger: false,
+  const bySeller = new Map<string, Address | null>();
+  const onSolana = new Map<string, string>();
+  const asked: string[][] = [];
+  const link = await connectFake(transport, 'identity', findPayoutWallets, ({ sellerIds, chainType }) => {
+    asked.push(sellerIds);
+    if (chainType === 'solana') return { payouts: sellerIds.map((id) => onSolana.get(id) ?? null) };
+    return { payouts: sellerIds.map((id) => (bySeller.has(id) ? bySeller.get(id)! : payoutOf(id))) };
   });
-  await app.listen();
   return {
-    set: (sellerId, address) => void payouts.bySeller.set(sellerId, address),
-    setOnSolana: (sellerId, address) => void payouts.onSolana.set(sellerId, address),
-    asked: payouts.asked,
-    stop: () => app.close(),
+    set: (sellerId, address) => void bySeller.set(sellerId, address),
+    setOnSolana: (sellerId, address) => void onSolana.set(sellerId, address),
+    asked,
+    stop: async () => void (await link.server.close()),
   };
 }

@@ -11,7 +11,7 @@ export interface FaultyTransport extends Transport {
   /** From now on requests of this contract wait until the function that is returned is called. */
   hold(contract: RequestContract): () => void;
   /** From now on nothing is heard of this signal from the given process, counted in the order of their start, until the function that is returned is called. */
-  mute(contract: SignalContract, service: ServiceName, process: number): () => void;
+  dropSignals(contract: SignalContract, service: ServiceName, process: number): () => void;
   /** How many requests of this contract were sent, also in vain. */
   sent(contract: RequestContract): number;
 }
@@ -21,7 +21,7 @@ export function faultyTransport(inner: Transport): FaultyTransport {
   const held = new Map<string, Promise<void>>();
   const counts = new Map<string, number>();
   const connected = new Map<ServiceName, number>();
-  const muted = new Set<string>();
+  const dropped = new Set<string>();
 
   const requestOver =
     (link: Link): Link['request'] =>
@@ -43,7 +43,7 @@ export function faultyTransport(inner: Transport): FaultyTransport {
       const faulty: Partial<Link> = {
         request: requestOver(link),
         signal: (subject, payload) =>
-          muted.has([subject, service, process].join()) ? undefined : link.signal(subject, payload),
+          dropped.has([subject, service, process].join()) ? undefined : link.signal(subject, payload),
       };
       return new Proxy(link, { get: (target, property) => Reflect.get(faulty, property) ?? bound(target, property) });
     },
@@ -53,17 +53,17 @@ export function faultyTransport(inner: Transport): FaultyTransport {
       return () => void losses.delete(contract.subject);
     },
     hold({ subject }) {
-      let letGo = (): void => {};
-      held.set(subject, new Promise((resolve) => (letGo = resolve)));
+      let release = (): void => {};
+      held.set(subject, new Promise((resolve) => (release = resolve)));
       return () => {
         held.delete(subject);
-        letGo();
+        release();
       };
     },
-    mute({ subject }, service, process) {
+    dropSignals({ subject }, service, process) {
       const key = [subject, service, process].join();
-      muted.add(key);
-      return () => void muted.delete(key);
+      dropped.add(key);
+      return () => void dropped.delete(key);
     },
     sent: (contract) => counts.get(contract.subject) ?? 0,
   };

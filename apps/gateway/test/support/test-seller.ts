@@ -52,11 +52,11 @@ export const answer =
     void response.writeHead(status, headers).end(body);
 
 /** Waits until it is told to go on, then does as the given behaviour would. */
-export function held(then: Behaviour = () => '{"ok":true}'): { behaviour: Behaviour; letGo: () => void } {
-  let letGo = (): void => {};
-  const gate = new Promise<void>((resolve) => (letGo = resolve));
+export function held(then: Behaviour = () => '{"ok":true}'): { behaviour: Behaviour; release: () => void } {
+  let release = (): void => {};
+  const gate = new Promise<void>((resolve) => (release = resolve));
   return {
-    letGo: () => letGo(),
+    release: () => release(),
     behaviour: async (request, response) => {
       await gate;
       return then(request, response);

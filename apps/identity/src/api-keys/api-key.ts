@@ -3,7 +3,7 @@ import { newCredentialSecret } from '../credential-secret.js';
 
 const SHOWN_LENGTH = 12;
 
-/** A raw key: in memory while one request is answered. Storage knows only its hash and its shown prefix. */
+/** A raw key: in memory while one request is answered. Only its hash and its visible prefix are stored. */
 export const generateApiKey = (): string => apiKeyOf(newCredentialSecret());
 
 /** The first 12 characters, shown in lists so that people tell their keys apart; never a credential. */

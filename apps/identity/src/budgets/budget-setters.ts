@@ -17,7 +17,7 @@ const lockSession = sql(
    WHERE s.id = $1 AND s.expires_at > now() FOR SHARE OF s`,
 );
 
-/** Who may say what a key or an agent spends: a working key without a budget of its own, or the owner in its session. */
+/** Who may set the budget of a key or an agent: a valid key without a budget of its own, or the owner in its session. */
 @Injectable()
 export class BudgetSetters {
   /** @throws Refusal `key_invalid`, `key_has_budget`. */

@@ -45,7 +45,7 @@ export class CreateChallenge {
   }
 }
 
-/** Whom the signature will be about. Managing wallets is about the account that asks for the challenge, if it says who it is. */
+/** The account that the signature is for. To manage wallets it is the account that asks for the challenge, if the request is authenticated. */
 function accountsOf(
   { purpose, agent_id: agentId }: InputOf<typeof createChallenge>,
   principal: Principal | undefined,

@@ -85,7 +85,7 @@ export class CreateIdentity1763700000000 implements MigrationInterface {
       )`);
     await runner.query('CREATE UNIQUE INDEX sessions_token_hash ON sessions (token_hash)');
     await runner.query('CREATE INDEX sessions_expires_at ON sessions (expires_at)');
-    // The primary key is the rule that the first claim stands.
+    // The primary key ensures that the first claim is final.
     await runner.query(`
       CREATE TABLE claims (
         agent_id uuid PRIMARY KEY CONSTRAINT claims_agent REFERENCES accounts (id),

@@ -18,7 +18,7 @@ type Suspension = OutputOf<typeof suspendAgent>;
 
 /**
  * Suspends an agent or releases it, on behalf of an operator. Its keys and its wallets open nothing from the next second on, and the
- * catalog, which is told by an event, takes its listings off the market or brings them back.
+ * catalog, on an event, takes its listings off the market or brings them back.
  */
 @Injectable()
 export class SuspendAgent {

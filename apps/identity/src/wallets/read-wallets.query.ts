@@ -73,7 +73,7 @@ export class ReadWallets {
     return { payouts: sellerIds.map((sellerId) => payout(sellerId)?.address ?? null) };
   }
 
-  /** Two statements, one where the address is nobody's. */
+  /** Two statements, or one if no account has the address. */
   async findPaidSeller(text: string): Promise<OutputOf<typeof findPaidSeller>> {
     const wallet = parseWalletAddress(text.toLowerCase().startsWith('0x') ? text.toLowerCase() : text);
     const ownerId = wallet && (await this.wallets.findOwner(this.database, wallet.address));

@@ -3,7 +3,7 @@ import { verifyEd25519 } from './ed25519-strict.js';
 import { verifyPersonalSign } from './evm-signature.js';
 import type { WalletAddress } from './wallet-address.js';
 
-/** The two spellings Solana wallets give a 64-byte signature in; the padding tells them apart. */
+/** The two encodings in which Solana wallets give a 64-byte signature; the padding distinguishes them. */
 const BASE64 = /^[0-9A-Za-z+/]{86}==$/;
 const BASE58 = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;
 

@@ -30,8 +30,8 @@ const findOne = sql('wallets.find-one', `SELECT ${COLUMNS} FROM wallets WHERE ac
 // Not FOR UPDATE, which would also block new rows that refer to the account.
 const lockAccount = sql('wallets.lock-account', 'SELECT id FROM accounts WHERE id = $1 FOR NO KEY UPDATE');
 // A unique index is checked row by row, so a role is first removed from all wallets and then given.
-const takeRoles = sql(
-  'wallets.take-roles',
+const clearRoles = sql(
+  'wallets.clear-roles',
   'UPDATE wallets SET is_primary = false, is_default_payer = false, is_default_payout = false WHERE account_id = $1',
 );
 const store = sql(
@@ -99,7 +99,7 @@ export class Wallets {
   }
 
   async store(tx: Tx, accountId: string, wallets: readonly WalletState[]): Promise<void> {
-    await tx.query(takeRoles, [accountId]);
+    await tx.query(clearRoles, [accountId]);
     for (const wallet of wallets) {
       const { id, label, is_primary, is_default_payer, is_default_payout, capabilities, status } = wallet;
       await tx.query(store, [id, label, is_primary, is_default_payer, is_default_payout, capabilities, status]);

@@ -115,17 +115,17 @@ describe('API keys', () => {
     const end = new Date(Date.now() + 3_600_000).toISOString();
     const later = new Date(Date.now() + 3_600_001).toISOString();
     const sooner = new Date(Date.now() + 60_000).toISOString();
-    const mortal = await harness.contextWith((await create({ expires_at: end })).key);
-    expect((await create({}, mortal)).expires_at).toBe(end);
-    expect((await create({ expires_at: end }, mortal)).expires_at).toBe(end);
-    expect((await create({ expires_at: sooner }, mortal)).expires_at).toBe(sooner);
-    const error: unknown = await create({ expires_at: later }, mortal).catch((reason: unknown) => reason);
+    const expiring = await harness.contextWith((await create({ expires_at: end })).key);
+    expect((await create({}, expiring)).expires_at).toBe(end);
+    expect((await create({ expires_at: end }, expiring)).expires_at).toBe(end);
+    expect((await create({ expires_at: sooner }, expiring)).expires_at).toBe(sooner);
+    const error: unknown = await create({ expires_at: later }, expiring).catch((reason: unknown) => reason);
     expect(error).toMatchObject({
       reason: 'expiry_beyond_own',
       details: { latest_expires_at: end },
       declaration: { kind: 'forbidden' },
     });
-    const grandchild = await harness.contextWith((await create({}, mortal)).key);
+    const grandchild = await harness.contextWith((await create({}, expiring)).key);
     expect((await create({}, grandchild)).expires_at).toBe(end);
     expect((await create()).expires_at).toBeNull();
   });
@@ -139,8 +139,8 @@ describe('API keys', () => {
   });
 
   it('ends a key at once when it is revoked, tells every process, and may be repeated', async () => {
-    const heard: unknown[] = [];
-    await harness.link.onSignal(apiKeyRevoked.subject, (payload) => heard.push(payload));
+    const received: unknown[] = [];
+    await harness.link.onSignal(apiKeyRevoked.subject, (payload) => received.push(payload));
     const { id, key } = await create();
     expect(await authenticates(key)).toBe(true);
     expect(await harness.bus.request(revokeApiKey, { key_id: id }, context)).toEqual({ id, revoked: true });
@@ -150,7 +150,7 @@ describe('API keys', () => {
     expect(await harness.db.inspect('SELECT revoked_at FROM identity.api_keys WHERE id = $1', [id])).toEqual([
       revokedAt,
     ]);
-    await eventually(() => expect(heard).toEqual([{ keyHash: hashApiKey(key) }, { keyHash: hashApiKey(key) }]));
+    await eventually(() => expect(received).toEqual([{ keyHash: hashApiKey(key) }, { keyHash: hashApiKey(key) }]));
     expect((await list()).map((view) => [view.name, view.is_active])).toEqual([
       ['Registration key', true],
       ['Second', false],
@@ -190,16 +190,16 @@ describe('API keys', () => {
   });
 
   it('lets a revoked key create nothing, even while an edge still knows it', async () => {
-    const doomed = await harness.contextWith((await create()).key);
+    const revokedKey = await harness.contextWith((await create()).key);
     const race = await Promise.allSettled([
-      ...Array.from({ length: 8 }, () => create({ name: 'Heir' }, doomed)),
-      harness.bus.request(revokeApiKey, { key_id: doomed.principal!.keyId }, context),
+      ...Array.from({ length: 8 }, () => create({ name: 'Child' }, revokedKey)),
+      harness.bus.request(revokeApiKey, { key_id: revokedKey.principal!.keyId }, context),
     ]);
     expect(race.at(-1)!.status).toBe('fulfilled');
-    expect(await reasonOf(create({}, doomed))).toBe('key_invalid');
+    expect(await reasonOf(create({}, revokedKey))).toBe('key_invalid');
     const [late] = await harness.db.inspect<{ n: number }>(
-      'SELECT count(*)::int AS n FROM identity.api_keys heir JOIN identity.api_keys doomed ON doomed.id = $1 WHERE heir.name = $2 AND heir.account_id = doomed.account_id AND heir.created_at > doomed.revoked_at',
-      [doomed.principal!.keyId, 'Heir'],
+      'SELECT count(*)::int AS n FROM identity.api_keys child JOIN identity.api_keys parent ON parent.id = $1 WHERE child.name = $2 AND child.account_id = parent.account_id AND child.created_at > parent.revoked_at',
+      [revokedKey.principal!.keyId, 'Child'],
     );
     expect(late!.n).toBe(0);
   });

@@ -19,13 +19,13 @@ describe('claims', () => {
   let harness: IdentityHarness;
   let human: Known;
   let agent: Known;
-  const heard: PayloadOf<typeof agentClaimed>[] = [];
+  const received: PayloadOf<typeof agentClaimed>[] = [];
   beforeAll(async () => {
     harness = await startIdentity();
     human = await harness.human();
     await harness.link.consumeEvents(
       agentClaimed.subject,
-      async (events) => void heard.push(...events.map((event) => event.payload as PayloadOf<typeof agentClaimed>)),
+      async (events) => void received.push(...events.map((event) => event.payload as PayloadOf<typeof agentClaimed>)),
     );
   });
   afterAll(() => harness.stop());
@@ -53,7 +53,7 @@ describe('claims', () => {
       status: 'claimed',
     });
     await eventually(() =>
-      expect(heard.filter(({ agentId }) => agentId === agent.id)).toEqual([
+      expect(received.filter(({ agentId }) => agentId === agent.id)).toEqual([
         { agentId: agent.id, humanId: human.id, claimedAt: expect.stringMatching(/Z$/) as string },
       ]),
     );

@@ -190,15 +190,15 @@ describe('wallet proofs', () => {
   });
 
   it('do not signal anything when they fail', async () => {
-    const heard: unknown[] = [];
-    await harness.link.onSignal(apiKeyRevoked.subject, (payload) => heard.push(payload));
+    const received: unknown[] = [];
+    await harness.link.onSignal(apiKeyRevoked.subject, (payload) => received.push(payload));
     const proof = await harness.proveWithWork(agent.wallet, 'recovery');
     expect(
       await reasonOf(
         harness.bus.request(recover, { ...proof, signature: '0x', revoke_existing: true }, newRequestContext()),
       ),
     ).toBe('signature_invalid');
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
     expect((await harness.contextWith(agent.credential)).principal?.accountId).toBe(agent.id);
   });
 });

@@ -102,18 +102,18 @@ describe('recover', () => {
   it('leaves no key behind that an old one was making in the same moment, or that such a key makes in turn', async () => {
     for (let round = 0; round < 10; round += 1) {
       const victim = await harness.agent();
-      const heirs: string[] = [];
-      const breed = async (context: RequestContext): Promise<void> => {
+      const createdKeys: string[] = [];
+      const createKeys = async (context: RequestContext): Promise<void> => {
         for (;;) {
           const { key } = await harness.bus.request(createApiKey, { name: 'heir', scopes: ['read', 'write'] }, context);
-          heirs.push(key);
+          createdKeys.push(key);
           context = await harness.contextWith(key);
         }
       };
       const breeding = Array.from({ length: 6 }, () =>
-        breed(victim.context).catch((error: unknown) => (error as { reason: string }).reason),
+        createKeys(victim.context).catch((error: unknown) => (error as { reason: string }).reason),
       );
-      await eventually(() => expect(heirs.length).toBeGreaterThan(6));
+      await eventually(() => expect(createdKeys.length).toBeGreaterThan(6));
       const { api_key: fresh } = await recoverBy(victim.wallet, true);
       expect(new Set(await Promise.all(breeding))).toEqual(new Set(['key_invalid']));
       const left = await harness.db.inspect<{ name: string }>(

@@ -89,11 +89,11 @@ describe('register', () => {
   );
 
   it('names an account after its wallet when no name is given, and tells of it, of its wallet and of its work', async () => {
-    const heard: Record<string, unknown[]> = {};
+    const received: Record<string, unknown[]> = {};
     for (const { subject } of [agentRegistered, walletLinked, registrationWorkSolved])
       await harness.link.consumeEvents(
         subject,
-        async (events) => void (heard[subject] ??= []).push(...events.map((event) => event.payload)),
+        async (events) => void (received[subject] ??= []).push(...events.map((event) => event.payload)),
       );
     const wallet = evmTestWallet();
     const { user_id: id } = await harness.register(wallet);
@@ -105,7 +105,7 @@ describe('register', () => {
       payloads.filter((payload) => JSON.stringify(payload).includes(id));
     await eventually(() =>
       expect(
-        Object.fromEntries(Object.entries(heard).map(([subject, payloads]) => [subject, ofThis(payloads)])),
+        Object.fromEntries(Object.entries(received).map(([subject, payloads]) => [subject, ofThis(payloads)])),
       ).toEqual({
         [agentRegistered.subject]: [{ agent, registeredAt: at }],
         [walletLinked.subject]: [{ accountId: id, address: wallet.address, chainType: 'evm', linkedAt: at }],

@@ -77,16 +77,16 @@ describe('sessions', () => {
   );
 
   it('open one account for one wallet that signs in for the first time many times at once, and tell of its wallet once', async () => {
-    const heard: { accountId: string }[] = [];
+    const received: { accountId: string }[] = [];
     await harness.link.consumeEvents(
       walletLinked.subject,
-      async (events) => void heard.push(...events.map((event) => event.payload as { accountId: string })),
+      async (events) => void received.push(...events.map((event) => event.payload as { accountId: string })),
     );
     const wallet = evmTestWallet();
     const sessions = await Promise.all(Array.from({ length: 12 }, () => signIn(wallet)));
     const ids = new Set(sessions.map(({ account }) => account.id));
     expect(ids.size).toBe(1);
-    await eventually(() => expect(heard.filter(({ accountId }) => ids.has(accountId))).toHaveLength(1));
+    await eventually(() => expect(received.filter(({ accountId }) => ids.has(accountId))).toHaveLength(1));
   });
 
   it("are not opened by an agent's wallet, also when it registers and signs in at once", async () => {
@@ -116,8 +116,8 @@ describe('sessions', () => {
   });
 
   it('end when they are closed, one by one, and that is told at once', async () => {
-    const heard: unknown[] = [];
-    await harness.link.onSignal(sessionEnded.subject, (payload) => heard.push(payload));
+    const received: unknown[] = [];
+    await harness.link.onSignal(sessionEnded.subject, (payload) => received.push(payload));
     const wallet = evmTestWallet();
     const [one, other] = [await signIn(wallet), await signIn(wallet)];
     const context = newRequestContext({ principal: await whoIs(one.session_token) });
@@ -125,7 +125,7 @@ describe('sessions', () => {
       expect(await harness.bus.request(closeSession, {}, context)).toEqual({ ended: true });
     expect(await reasonOf(whoIs(one.session_token))).toBe('key_invalid');
     expect((await whoIs(other.session_token)).accountId).toBe(one.account.id);
-    await eventually(() => expect(heard).toEqual([{ keyHash: hashSessionToken(one.session_token) }]));
+    await eventually(() => expect(received).toEqual([{ keyHash: hashSessionToken(one.session_token) }]));
   });
 
   it('are not keys, nor keys sessions, whatever they are called', async () => {

@@ -74,10 +74,10 @@ describe('wallets', () => {
   });
 
   it('are linked when both agree, of either chain; the new one is told of and may not recover unless it is said', async () => {
-    const heard: unknown[] = [];
+    const received: unknown[] = [];
     await harness.link.consumeEvents(
       walletLinked.subject,
-      async (events) => void heard.push(...events.map((event) => event.payload)),
+      async (events) => void received.push(...events.map((event) => event.payload)),
     );
     const [solana, evm] = [solanaTestWallet(), evmTestWallet()];
     const first = await link(solana, { label: 'cold 🧊' });
@@ -96,7 +96,7 @@ describe('wallets', () => {
     expect(second).toMatchObject({ address: evm.address, label: null, capabilities: ['login', 'recovery'] });
     expect((await list()).map(({ address }) => address)).toEqual([agent.wallet.address, solana.address, evm.address]);
     await eventually(() =>
-      expect(heard).toEqual(
+      expect(received).toEqual(
         expect.arrayContaining(
           [first, second].map(({ address, chain_type: chainType, created_at: linkedAt }) => ({
             accountId: agent.id,
@@ -169,7 +169,7 @@ describe('wallets', () => {
   it('pass primary and defaults in one step, so that there never are two or none', async () => {
     const [a, b] = [await firstId(), (await link(evmTestWallet(), { capabilities: [...everything] })).id];
     const seen: { primary: number; payer: number; payout: number }[] = [];
-    const look = async () => {
+    const count = async () => {
       const [counts] = await harness.db.inspect<{ primary: number; payer: number; payout: number }>(
         'SELECT count(*) FILTER (WHERE is_primary)::int AS primary, count(*) FILTER (WHERE is_default_payer)::int AS payer, count(*) FILTER (WHERE is_default_payout)::int AS payout FROM identity.wallets WHERE account_id = $1',
         [agent.id],
@@ -179,7 +179,7 @@ describe('wallets', () => {
     await Promise.all(
       Array.from({ length: 24 }, async (_, index) => {
         await update(index % 2 ? a : b, { is_primary: true, is_default_payer: true, is_default_payout: true });
-        await look();
+        await count();
       }),
     );
     expect(seen).toEqual(Array.from({ length: 24 }, () => ({ primary: 1, payer: 1, payout: 1 })));

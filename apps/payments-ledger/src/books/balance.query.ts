@@ -33,7 +33,7 @@ interface PayoutRow {
   confirmed_at: Date;
 }
 
-/** Where an account's money stands, from the balances of its accounts in the journal. Four statements. */
+/** The balance of an account, from its accounts in the journal. Four statements. */
 @Injectable()
 export class BalanceQuery {
   constructor(

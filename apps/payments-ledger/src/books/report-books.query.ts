@@ -36,7 +36,7 @@ const DUE = ['fees_due', 'refunds_due', 'payouts_due'] as const;
 type Movement = Record<(typeof MOVED)[number] | (typeof DUE)[number], string> &
   Pick<Row, 'seller_id' | 'month' | 'sales'>;
 
-/** What operators are told of all sellers. One statement, which reads the whole journal. */
+/** The report of all sellers for operators. One statement, which reads the whole journal. */
 @Injectable()
 export class ReportBooks {
   constructor(private readonly database: Database) {}

@@ -61,7 +61,7 @@ const unlike = sql(
        SELECT s.payment_id, count(*) AS subscriptions FROM subscriptions s JOIN payments q ON q.id = s.payment_id
        WHERE s.consumer_id = q.buyer_id AND s.listing_id = q.listing_id AND s.price_micros = q.gross_micros GROUP BY s.payment_id
      ) s ON s.payment_id = p.id
-   ), judged AS (
+   ), checked AS (
      SELECT id, array_remove(ARRAY[
        CASE WHEN state = 'completed' AND (charges <> 1 OR charge_reason <> reason) THEN 'is completed and has ' || charges || ' charges' END,
        CASE WHEN state = 'completed' AND (charged <> charge_due OR fee <> fee_micros OR earned <> earned_due) THEN 'is charged ' || charged || ', fee ' || fee || ', earned ' || earned || ' micros' END,
@@ -75,7 +75,7 @@ const unlike = sql(
             THEN 'is ' || state || ', gave back ' || given_back || ' micros and should have given ' || refunded || ' of ' || (refunded + still_due) END
      ], NULL) AS problems FROM facts
    )
-   SELECT id, array_to_string(problems, '; ') AS detail FROM judged WHERE cardinality(problems) > 0 ORDER BY id`,
+   SELECT id, array_to_string(problems, '; ') AS detail FROM checked WHERE cardinality(problems) > 0 ORDER BY id`,
 );
 
 /** Payouts that are not booked once, from what the operator has for the seller to its wallet. */

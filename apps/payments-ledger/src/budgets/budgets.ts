@@ -40,8 +40,8 @@ export class Budgets {
   }
 
   /**
-   * Counts a payment, whose row is locked, against the budgets. What nobody asks for with a key, such as a call that is finished after
-   * its process died, is held to the budgets it was begun under. @throws Refusal `budget_exceeded`.
+   * Counts a payment, whose row is locked, against the budgets. A payment without a key in the request, such as that of a call that is finished after
+   * its process died, counts against the budgets under which it began. @throws Refusal `budget_exceeded`.
    */
   async reserve(tx: Tx, payment: Reservable, context: RequestContext): Promise<void> {
     const budgets = principalOf(context).budgets ?? payment.budgets;
@@ -54,7 +54,7 @@ export class Budgets {
   }
 }
 
-/** The periods of which this payment spends the last fifth's beginning, or all that was left. */
+/** The periods in which this payment crosses four fifths of the limit, or reaches the limit. */
 function reachedBy(
   { buyer_id: accountId, gross_micros }: Reservable,
   budgets: Budget[],

@@ -20,7 +20,7 @@ const wrongBalances = sql(
   `WITH summed AS (
      SELECT account, sum(CASE direction WHEN 'credit' THEN amount_micros ELSE -amount_micros END) AS balance FROM postings GROUP BY account
    )
-   SELECT a.address, a.balance_micros AS kept, coalesce(s.balance, 0) AS summed
+   SELECT a.address, a.balance_micros AS stored, coalesce(s.balance, 0) AS summed
    FROM accounts a LEFT JOIN summed s ON s.account = a.address WHERE a.balance_micros <> coalesce(s.balance, 0) ORDER BY a.address`,
 );
 const saleOf = sql(
@@ -36,13 +36,13 @@ const total = sql('journal.total', 'SELECT coalesce(sum(balance_micros), 0) AS t
  */
 export async function verifyJournal(database: Pick<Tx, 'query'>, pageSize = 1_000): Promise<JournalProblem[]> {
   const problems = await verifyChain(database, pageSize);
-  for (const { address, kept, summed } of await database.query<{ address: string; kept: string; summed: string }>(
+  for (const { address, stored, summed } of await database.query<{ address: string; stored: string; summed: string }>(
     wrongBalances,
   )) {
     problems.push({
       kind: 'balance_wrong',
       subject: address,
-      detail: `the account says ${kept}, its postings ${summed} micros`,
+      detail: `the account says ${stored}, its postings ${summed} micros`,
     });
   }
   const [sum] = await database.query<{ total: string }>(total);

@@ -7,7 +7,7 @@ import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import { usdText } from './find-payments.query.js';
 
 const DAYS = 14;
-/** The sums of days read every sale of them, so that however many look at them, they are added up this often at most. */
+/** The sums of a day read every sale of it, so they are computed this often at most, for any number of readers. */
 const CACHE_MS = 5_000;
 
 /** Ids of payments begin with their time: a sale of these days is not older than its retry window, seven days at most. */

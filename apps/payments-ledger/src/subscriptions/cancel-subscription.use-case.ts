@@ -30,14 +30,14 @@ export class CancelSubscription {
     const { accountId } = principalOf(context);
     const cancelled = await this.database.transaction(async (tx) => {
       const rows = await tx.query<EndedRow>(cancel, [subscriptionId, accountId]);
-      await this.subscriptions.tellEnded(tx, rows, context);
+      await this.subscriptions.emitEnded(tx, rows, context);
       return rows.length > 0;
     });
     if (!cancelled) await this.assertCancelled(subscriptionId, accountId);
     return { id: subscriptionId, status: 'cancelled' };
   }
 
-  /** The seller may see its subscribers and is told that it may not cancel; to everybody else the subscription does not exist. */
+  /** The seller may see its subscribers and gets a refusal that it may not cancel; to all others the subscription does not exist. */
   private async assertCancelled(subscriptionId: string, accountId: string): Promise<void> {
     const [row] = await this.database.query<Pick<SubscriptionRow, 'consumer_id' | 'seller_id' | 'status'>>(find, [
       subscriptionId,

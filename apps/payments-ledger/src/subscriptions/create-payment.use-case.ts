@@ -24,7 +24,7 @@ export class CreatePayment {
   ) {}
 
   async execute({ listing_id }: InputOf<typeof createPayment>, context: RequestContext): Promise<Output> {
-    const kept = await this.idempotency.replay(createPayment, context);
+    const storedAnswer = await this.idempotency.replay(createPayment, context);
     // The idempotency key stays bound to its request, but the answer is not stored: a repetition gets the offer that is valid then.
     delete context.reply.idempotencyReplayed;
     const { accountId } = principalOf(context);
@@ -33,6 +33,8 @@ export class CreatePayment {
     const subscriptionId = await this.subscriptions.activeId(this.database, accountId, listing.listingId);
     if (subscriptionId) throw refuse(createPayment, 'already_subscribed', { subscription_id: subscriptionId });
     const offer = (await this.offers.live(listing, context)) ?? (await this.offers.make(listing, undefined, context));
-    return context.idempotency && !kept ? this.idempotency.run(createPayment, context, async () => offer) : offer;
+    return context.idempotency && !storedAnswer
+      ? this.idempotency.run(createPayment, context, async () => offer)
+      : offer;
   }
 }

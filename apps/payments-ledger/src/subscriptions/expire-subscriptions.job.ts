@@ -32,7 +32,7 @@ export class ExpireSubscriptions implements OnApplicationBootstrap {
     for (let pages = 1; pages <= MAX_BATCHES; pages += 1) {
       const ended = await this.database.transaction(async (tx) => {
         const rows = await tx.query<EndedRow>(expire);
-        await this.subscriptions.tellEnded(tx, rows, newRequestContext());
+        await this.subscriptions.emitEnded(tx, rows, newRequestContext());
         return rows.length;
       });
       if (ended < PAGE) return;

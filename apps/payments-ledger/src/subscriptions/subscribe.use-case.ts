@@ -24,17 +24,19 @@ export class Subscribe {
   ) {}
 
   async execute({ listing_id, origin_currency }: InputOf<typeof subscribe>, context: RequestContext): Promise<Output> {
-    const kept = await this.idempotency.replay(subscribe, context);
-    if (kept?.outcome === 'subscribed') return kept;
+    const storedAnswer = await this.idempotency.replay(subscribe, context);
+    if (storedAnswer?.outcome === 'subscribed') return storedAnswer;
     // The idempotency key stays bound to its request, but the answer is not stored: a repetition gets the present state of the payment.
     delete context.reply.idempotencyReplayed;
     const listing = await this.listings.find(listing_id, principalOf(context).accountId, context);
     if (BigInt(listing.priceMicros) > 0n) {
       const required = await this.askFor(listing, origin_currency, context);
-      return context.idempotency && !kept ? this.idempotency.run(subscribe, context, async () => required) : required;
+      return context.idempotency && !storedAnswer
+        ? this.idempotency.run(subscribe, context, async () => required)
+        : required;
     }
     const start = (tx: Tx): Promise<Output> => this.start(tx, listing, context);
-    return kept ? this.database.transaction(start) : this.idempotency.run(subscribe, context, start);
+    return storedAnswer ? this.database.transaction(start) : this.idempotency.run(subscribe, context, start);
   }
 
   private async askFor(

@@ -28,8 +28,8 @@ export interface EndedRow {
 }
 export const ENDED_COLUMNS = 'id, consumer_id, seller_id, listing_id, status, ended_at';
 
-const makeRoom = sql(
-  'subscriptions.make-room',
+const expireCurrent = sql(
+  'subscriptions.expire-current',
   `UPDATE subscriptions SET status = 'expired', ended_at = current_period_end WHERE consumer_id = $1 AND listing_id = $2 AND status = 'active' AND current_period_end <= now() RETURNING ${ENDED_COLUMNS}`,
 );
 /** The base fee of usage_tiered pays for a month, as the price of monthly does. */
@@ -57,7 +57,7 @@ export class Subscriptions {
     context: Pick<RequestContext, 'requestId' | 'traceparent'>,
   ): Promise<SubscriptionRow | undefined> {
     const { consumerId, sellerId, listing, pricingModel, priceMicros, paymentId } = wanted;
-    await this.tellEnded(tx, await tx.query<EndedRow>(makeRoom, [consumerId, listing.id]), context);
+    await this.emitEnded(tx, await tx.query<EndedRow>(expireCurrent, [consumerId, listing.id]), context);
     const [started] = await tx.query<SubscriptionRow>(insert, [
       newId(),
       consumerId,
@@ -84,7 +84,7 @@ export class Subscriptions {
     return started;
   }
 
-  async tellEnded(
+  async emitEnded(
     tx: Tx,
     ended: EndedRow[],
     context: Pick<RequestContext, 'requestId' | 'traceparent'>,

@@ -41,14 +41,14 @@ const findStarted = sql(
 
 const RETRY_SECONDS = 2;
 
-interface Looked {
+interface Reconciliation {
   payment: PaymentRow;
   missing?: PendingReason | 'unpaid';
 }
 
 /**
  * Starts the subscription that a payment is for, once its money has come. A signed authorization is held, then settled, and its
- * settlement starts the subscription; whoever asks next continues where a process stopped, and so does the job that settles.
+ * settlement starts the subscription. If a process stops in between, the next request or the settlement job continues.
  */
 @Injectable()
 export class VerifyPayment {
@@ -108,7 +108,7 @@ export class VerifyPayment {
     payment: SubscriptionPaymentRow,
     { payload }: Input,
     context: RequestContext,
-  ): Promise<Looked> {
+  ): Promise<Reconciliation> {
     if (payload !== undefined) {
       const read =
         payment.rail === this.paySandbox.railId && !isSigned(payload) && readSandboxPayload(payment, payload);
@@ -130,7 +130,7 @@ export class VerifyPayment {
     payment: SubscriptionPaymentRow,
     authorization: string | undefined,
     context: RequestContext,
-  ): Promise<Looked> {
+  ): Promise<Reconciliation> {
     const isPending = payment.state === 'pending' && authorization !== undefined;
     if (!isPending && !(payment.state === 'verified' && paysBySignature(payment)))
       return { payment, missing: payment.state === 'indeterminate' ? 'settlement_unknown' : 'unpaid' };
@@ -193,7 +193,7 @@ export class VerifyPayment {
     return row;
   }
 
-  private async explain(row: PaymentRow, missing: Looked['missing'] = 'payment_unknown'): Promise<Output> {
+  private async explain(row: PaymentRow, missing: Reconciliation['missing'] = 'payment_unknown'): Promise<Output> {
     switch (row.state) {
       case 'completed':
         return this.result(row);

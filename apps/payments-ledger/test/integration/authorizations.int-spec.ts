@@ -75,7 +75,7 @@ describe('a payment by signed authorization', () => {
       transfer: settled.transfer,
     });
     expect(
-      (await harness.heard(paymentCompleted)).filter(({ paymentId }) => paymentId === claim.paymentId),
+      (await harness.received(paymentCompleted)).filter(({ paymentId }) => paymentId === claim.paymentId),
     ).toMatchObject([{ transactionHash: settled.transfer!.transaction }]);
   });
 
@@ -542,7 +542,7 @@ describe('a facilitator that fails', () => {
     await parts.expirePayments.run();
     expect(await harness.stateOf(paid.paymentId)).toBe('refund_due');
     expect(
-      (await harness.heard(paymentRefundDue)).filter(({ paymentId }) => paymentId === paid.paymentId),
+      (await harness.received(paymentRefundDue)).filter(({ paymentId }) => paymentId === paid.paymentId),
     ).toMatchObject([{ reason: 'not_delivered', amountMicros: '250000' }]);
     // Its seller has the money, in its own wallet.
     const { seller_id: sellerId } = (

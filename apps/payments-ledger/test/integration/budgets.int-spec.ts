@@ -288,8 +288,8 @@ describe('a budget', () => {
       const order = newOrder({ buyer, budgets });
       await harness.pay(order, await harness.quote(order));
     }
-    const told = (await harness.heard(budgetReached)).filter(({ accountId }) => accountId === buyer);
-    expect(told.map(({ isExhausted, period, spentMicros }) => [isExhausted, period, spentMicros])).toEqual([
+    const emitted = (await harness.received(budgetReached)).filter(({ accountId }) => accountId === buyer);
+    expect(emitted.map(({ isExhausted, period, spentMicros }) => [isExhausted, period, spentMicros])).toEqual([
       [false, 'day', '1000000'],
       [true, 'day', '1250000'],
     ]);

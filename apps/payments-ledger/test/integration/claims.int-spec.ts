@@ -195,7 +195,7 @@ describe('a paid payment', () => {
     });
     expect(await reasonOf(harness.release(claim))).toBe('claim_lost');
 
-    const events = (await harness.heard(paymentCompleted)).filter(({ paymentId }) => paymentId === claim.paymentId);
+    const events = (await harness.received(paymentCompleted)).filter(({ paymentId }) => paymentId === claim.paymentId);
     expect(events).toEqual([
       {
         paymentId: claim.paymentId,

@@ -39,7 +39,7 @@ describe('time', () => {
       { withinMs: 10_000 },
     );
   const refundsOf = async (ids: string[]): Promise<string[]> =>
-    (await harness.heard(paymentRefundDue))
+    (await harness.received(paymentRefundDue))
       .filter(({ paymentId }) => ids.includes(paymentId))
       .map(({ reason, amountMicros }) => `${reason} ${amountMicros}`);
 
@@ -200,7 +200,7 @@ describe('offers that came to nothing', () => {
       { withinMs: 10_000 },
     );
     expect(
-      (await harness.heard(paymentRefundDue))
+      (await harness.received(paymentRefundDue))
         .filter(({ paymentId }) => ids.includes(paymentId))
         .map(({ reason, amountMicros }) => `${reason} ${amountMicros}`),
     ).toEqual(ids.map(() => 'paid_late 250000'));

@@ -228,7 +228,7 @@ describe('fees of sales that paid the seller', () => {
   it('of more than the limit take the seller off the market after the days of grace, until they are paid', async () => {
     const seller = await sold(newId(), 2);
     const standings = async () =>
-      (await harness.heard(sellerStandingChanged))
+      (await harness.received(sellerStandingChanged))
         .filter(({ sellerId }) => sellerId === seller)
         .map(({ version, isOverdue }) => [version, isOverdue]);
     await eventually(async () => expect((await balanceOf(seller)).fees.pay_by).not.toBeNull());
@@ -236,7 +236,7 @@ describe('fees of sales that paid the seller', () => {
     expect(fees).toMatchObject({ due: usd(25_000), status: 'notice' });
     expect(Math.round((Date.parse(fees.pay_by!) - Date.now()) / 86_400_000)).toBe(14);
     expect(await standings()).toEqual([]);
-    const near = (await harness.heard(feesNearLimit)).filter(({ sellerId }) => sellerId === seller);
+    const near = (await harness.received(feesNearLimit)).filter(({ sellerId }) => sellerId === seller);
     expect(near).toMatchObject([{ limitMicros: '20000' }]);
     await harness.db.inspect(
       `UPDATE payments_ledger.fee_standings SET over_limit_since = now() - interval '14 days' WHERE seller_id = $1`,

@@ -4,7 +4,7 @@ import { register } from 'prom-client';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { newOrder, reasonOf, startLedger, type LedgerHarness, type Offered } from '../support/ledger-harness.js';
 import { signed } from '../support/signed-payload.js';
-import { startUselessParties } from '../support/useless-party.js';
+import { startFaultyServers } from '../support/faulty-servers.js';
 import { ON_CHAIN, OPERATOR, TO_OPERATOR } from '../support/x402-ledger.js';
 
 /** The value of one series; undefined where there is none. */
@@ -113,7 +113,7 @@ describe('the metrics of open payments and of the books', () => {
 
 describe('the metrics of other parties', () => {
   it('count a facilitator that does not answer', async () => {
-    const parties = await startUselessParties();
+    const parties = await startFaultyServers();
     const harness = await startLedger({
       env: {
         ...TO_OPERATOR,

@@ -6,13 +6,13 @@ import { newOrder, startLedger, type Offered } from '../support/ledger-harness.j
 import { BY_ETH, startRelayLedger } from '../support/relay-ledger.js';
 import { signed } from '../support/signed-payload.js';
 import { ON_CHAIN, OPERATOR } from '../support/x402-ledger.js';
-import { FAULTS, startUselessParties } from '../support/useless-party.js';
+import { FAULTS, startFaultyServers } from '../support/faulty-servers.js';
 
 /** The parties outside: who settles signed payments, a chain's RPC server, Relay, and Relay's webhooks, which make Relay be asked. */
 describe.each(FAULTS)('a party that %s', (fault) => {
-  let parties: Awaited<ReturnType<typeof startUselessParties>>;
+  let parties: Awaited<ReturnType<typeof startFaultyServers>>;
   beforeAll(async () => {
-    parties = await startUselessParties();
+    parties = await startFaultyServers();
   });
   afterAll(() => parties.stop());
 

@@ -103,7 +103,7 @@ describe('what is owed back', () => {
     expect(
       await harness.edge.request(getPayment, { payment_id: offered.offer.payment_id }, as(order.buyer)),
     ).toMatchObject({ status: 'refunded', refund_due_amount: 0 });
-    expect((await harness.heard(paymentRefunded)).filter(({ buyerId }) => buyerId === order.buyer)).toMatchObject([
+    expect((await harness.received(paymentRefunded)).filter(({ buyerId }) => buyerId === order.buyer)).toMatchObject([
       { isWhole: true, transactionHash: transaction_hash, amountMicros: '250000' },
     ]);
     expect(await refundsOf(order.listing.sellerId)).toEqual([]);
@@ -186,7 +186,7 @@ describe('what is owed back', () => {
     const { order, refund } = await undelivered();
     const seller = order.listing.sellerId;
     const standings = async () =>
-      (await harness.heard(sellerStandingChanged))
+      (await harness.received(sellerStandingChanged))
         .filter(({ sellerId }) => sellerId === seller)
         .map(({ isOverdue }) => isOverdue);
     expect(Math.round((Date.parse(refund.pay_by!) - Date.now()) / 86_400_000)).toBe(7);
@@ -196,7 +196,7 @@ describe('what is owed back', () => {
       [refund.id],
     );
     await eventually(async () => expect(await standings()).toEqual([true]));
-    expect((await harness.heard(refundOverdue)).filter(({ sellerId }) => sellerId === seller)).toHaveLength(1);
+    expect((await harness.received(refundOverdue)).filter(({ sellerId }) => sellerId === seller)).toHaveLength(1);
     expect((await harness.edge.request(getBalance, {}, as(seller))).fees.status).toBe('good');
     playsWalletOf(seller);
     await confirm(seller, refund, await transfer(refund.wallet!, 250_000n));

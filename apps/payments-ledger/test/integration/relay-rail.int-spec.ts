@@ -311,25 +311,25 @@ describe('the Relay rail', () => {
   });
 
   describe('webhooks', () => {
-    const hear = (webhook: RequestOf<typeof handleRelayWebhook>) =>
+    const handle = (webhook: RequestOf<typeof handleRelayWebhook>) =>
       harness.ledger.edge.request(handleRelayWebhook, webhook, newRequestContext());
 
     it('that are genuine make the ledger ask Relay at once, and believe Relay and not the webhook', async () => {
       const [, offered] = await quoted();
       const request = harness.requestOf(offered);
-      expect(await hear(harness.relay.webhook({ ...request, status: 'success' }))).toEqual({ received: true });
+      expect(await handle(harness.relay.webhook({ ...request, status: 'success' }))).toEqual({ received: true });
       expect(await stateOf(offered)).toBe('pending');
       harness.relay.fill(harness.relay.deposit(request.depositAddress));
-      await hear(harness.relay.webhook(request));
+      await handle(harness.relay.webhook(request));
       expect(await stateOf(offered)).toBe('verified');
       for (const status of ['waiting', 'refund', 'failure', 'success'] as const)
-        await hear(harness.relay.webhook({ ...request, status }));
+        await handle(harness.relay.webhook({ ...request, status }));
       expect(await stateOf(offered)).toBe('verified');
     });
 
     it('of what is not known here are heard and left', async () => {
       const before = asksOf(STATUS);
-      await hear(harness.relay.webhook({ requestId: `0x${randomBytes(32).toString('hex')}`, status: 'success' }));
+      await handle(harness.relay.webhook({ requestId: `0x${randomBytes(32).toString('hex')}`, status: 'success' }));
       expect(asksOf(STATUS)).toBe(before);
     });
 
@@ -354,7 +354,7 @@ describe('the Relay rail', () => {
       ];
       const before = [asksOf(STATUS), await column('state', offered)];
       const reasons = await Promise.all(
-        Array.from({ length: 1_000 }, (_, n) => reasonOf(hear(forgeries[n % forgeries.length]!(n)))),
+        Array.from({ length: 1_000 }, (_, n) => reasonOf(handle(forgeries[n % forgeries.length]!(n)))),
       );
       expect(new Set(reasons)).toEqual(new Set(['webhook_not_genuine']));
       expect([asksOf(STATUS), await column('state', offered)]).toEqual(before);

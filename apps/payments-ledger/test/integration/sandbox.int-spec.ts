@@ -25,7 +25,7 @@ describe('a sandbox payment', () => {
     return [order, await harness.quote(order)];
   };
   const owedTo = async ({ buyer }: Order): Promise<{ reason: string; amountMicros: string }[]> =>
-    (await harness.heard(paymentRefundDue))
+    (await harness.received(paymentRefundDue))
       .filter(({ buyerId }) => buyerId === buyer)
       .map(({ reason, amountMicros }) => ({ reason, amountMicros }));
   const transfers = async (paymentId: string): Promise<number> =>

@@ -25,9 +25,9 @@ describe('subscriptions', () => {
   });
 
   const started = async (consumerId: string) =>
-    (await harness.heard(subscriptionStarted)).filter((event) => event.consumerId === consumerId);
+    (await harness.received(subscriptionStarted)).filter((event) => event.consumerId === consumerId);
   const owedTo = async (buyer: string) =>
-    (await harness.heard(paymentRefundDue)).filter(({ buyerId }) => buyerId === buyer);
+    (await harness.received(paymentRefundDue)).filter(({ buyerId }) => buyerId === buyer);
   const setPayment = (change: string, { payment_id }: SubscriptionOffer) =>
     harness.db.inspect(`UPDATE payments_ledger.payments SET ${change} WHERE id = $1`, [payment_id]);
   const endPeriod = (id: string) =>

@@ -72,7 +72,7 @@ export interface LedgerHarness {
   release(claim: Pick<Claimed, 'paymentId' | 'fence'>): Promise<OutputOf<typeof releasePayment>>;
   stateOf(paymentId: string): Promise<string>;
   /** Events as they leave, oldest first. */
-  heard<C extends EventContract>(contract: C): Promise<PayloadOf<C>[]>;
+  received<C extends EventContract>(contract: C): Promise<PayloadOf<C>[]>;
   /** @throws when the books are not in order: see `watchBooks`. */
   reconcile(): Promise<void>;
   stop(): Promise<void>;
@@ -170,7 +170,7 @@ export async function startLedger({
     async stateOf(paymentId) {
       return (await db.database.query<{ state: string }>(stateById, [paymentId]))[0]!.state;
     },
-    async heard({ subject, payload }) {
+    async received({ subject, payload }) {
       const rows = await db.inspect<{ payload: unknown }>(
         'SELECT payload FROM payments_ledger.outbox WHERE subject = $1 ORDER BY id',
         [subject],

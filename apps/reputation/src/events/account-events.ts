@@ -12,23 +12,25 @@ export interface NewEvent {
 }
 
 /**
- * An account's events are numbered one by one. The row with the last number stays locked until the commit, so that whoever sees an event
- * sees all that have smaller numbers: nobody reads past one that is committed later.
+ * An account's events are numbered one by one. The row with the last number stays locked until the commit, so that a reader of an event
+ * sees all events with smaller numbers: no reader passes one that is committed later.
  */
-const add = withParameters({ told: 'account_id uuid, place int, type text, at timestamptz, data jsonb' }, ({ told }) =>
-  sql(
-    'account-events.add',
-    `WITH told AS MATERIALIZED (SELECT * FROM ${told.table}),
+const add = withParameters(
+  { added: 'account_id uuid, place int, type text, at timestamptz, data jsonb' },
+  ({ added }) =>
+    sql(
+      'account-events.add',
+      `WITH added AS MATERIALIZED (SELECT * FROM ${added.table}),
        heads AS (
          INSERT INTO account_event_heads AS known (account_id, last_id)
-         SELECT account_id, count(*) FROM told GROUP BY account_id ORDER BY account_id
+         SELECT account_id, count(*) FROM added GROUP BY account_id ORDER BY account_id
          ON CONFLICT (account_id) DO UPDATE SET last_id = known.last_id + excluded.last_id
          RETURNING account_id, last_id
        )
        INSERT INTO account_events (account_id, id, type, at, data)
        SELECT account_id, last_id - count(*) OVER (PARTITION BY account_id) + row_number() OVER (PARTITION BY account_id ORDER BY place), type, at, data
-       FROM told JOIN heads USING (account_id)`,
-  ),
+       FROM added JOIN heads USING (account_id)`,
+    ),
 );
 
 /** Tells accounts what concerns them. */
@@ -36,7 +38,7 @@ const add = withParameters({ told: 'account_id uuid, place int, type text, at ti
 export class AccountEvents {
   constructor(private readonly bus: MessageBus) {}
 
-  /** To be the last statement but for the outbox's in its transaction, since accounts are told of one thing after the other. */
+  /** Must be the last statement of its transaction before the outbox's, because it locks the accounts' numbers until the commit. */
   async add(tx: Tx, events: NewEvent[]): Promise<void> {
     if (events.length === 0) return;
     const rows = events.map(({ accountId, type, at, data }, place) => ({
@@ -46,7 +48,7 @@ export class AccountEvents {
       at,
       data: JSON.stringify(data),
     }));
-    await tx.query(add, add.values({ told: rows }));
+    await tx.query(add, add.values({ added: rows }));
     const accountIds = [...new Set(events.map(({ accountId }) => accountId))];
     tx.afterCommit(() => this.bus.signal(eventsAdded, { accountIds }));
   }

@@ -3,10 +3,10 @@ import { AccountEvents } from './account-events.js';
 import { EventsMessageController } from './events.message-controller.js';
 import { ListEvents } from './list-events.query.js';
 import { PruneEvents } from './prune-events.job.js';
-import { ToldEventController } from './told.event-controller.js';
+import { AccountEventsEventController } from './account-events.event-controller.js';
 
 @Module({
-  controllers: [EventsMessageController, ToldEventController],
+  controllers: [EventsMessageController, AccountEventsEventController],
   providers: [AccountEvents, ListEvents, PruneEvents],
   exports: [AccountEvents],
 })

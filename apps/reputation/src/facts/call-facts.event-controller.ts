@@ -21,14 +21,14 @@ const recordSubscriptions = sql(
 );
 
 /**
- * Stores facts about calls and subscriptions, append-only, one row for each event, adds them to the sums, and tells the accounts of them. The order of
+ * Stores facts about calls and subscriptions, append-only, one row for each event, adds them to the sums, and writes events for the accounts. The order of
  * events does not matter. A repeated event has no effect, even if the inbox no longer knows it.
  */
 @Controller()
 export class CallFactsEventController {
   constructor(
     private readonly trades: Trades,
-    private readonly told: AccountEvents,
+    private readonly accountEvents: AccountEvents,
   ) {}
 
   @HandleEvent(paymentCompleted)
@@ -46,7 +46,7 @@ export class CallFactsEventController {
       happened_at: payload.completedAt,
     }));
     this.trades.add(tx, await tx.query<TradeEvent>(recordCalls, [JSON.stringify(facts)]));
-    await this.told.add(
+    await this.accountEvents.add(
       tx,
       events.map(({ payload }) => ({
         accountId: payload.sellerId,
@@ -79,7 +79,7 @@ export class CallFactsEventController {
       happened_at: payload.at,
     }));
     this.trades.add(tx, await tx.query<TradeEvent>(recordCalls, [JSON.stringify(facts)]));
-    await this.told.add(
+    await this.accountEvents.add(
       tx,
       events.flatMap(({ payload }) =>
         toBothSides(payload, {
@@ -108,7 +108,7 @@ export class CallFactsEventController {
       started_at: payload.startedAt,
     }));
     this.trades.add(tx, await tx.query<TradeEvent>(recordSubscriptions, [JSON.stringify(facts)]));
-    await this.told.add(
+    await this.accountEvents.add(
       tx,
       events.flatMap(({ payload: { subscriptionId, consumerId, sellerId, listingId, pricingModel, startedAt } }) =>
         toBothSides(

@@ -13,14 +13,14 @@ const record = sql(
   'INSERT INTO refund_facts SELECT * FROM jsonb_populate_recordset(NULL::refund_facts, $1) ON CONFLICT DO NOTHING',
 );
 
-/** Refunds: told to their buyers, and to sellers that owe them; those that are not paid in time are facts of the seller's score. */
+/** Refunds: events for their buyers, and for sellers that owe them. Those that are not paid in time are facts of the seller's score. */
 @Controller()
 export class RefundFactsEventController {
-  constructor(private readonly told: AccountEvents) {}
+  constructor(private readonly accountEvents: AccountEvents) {}
 
   @HandleEvent(paymentRefundDue)
   async onPaymentRefundDue(events: ReceivedEvent<typeof paymentRefundDue>[], tx: Tx): Promise<void> {
-    await this.told.add(
+    await this.accountEvents.add(
       tx,
       events.flatMap(({ payload }) => {
         const { sellersMicros } = payload;
@@ -33,7 +33,7 @@ export class RefundFactsEventController {
   @HandleEvent(paymentRefunded)
   async onPaymentRefunded(events: ReceivedEvent<typeof paymentRefunded>[], tx: Tx): Promise<void> {
     await this.record(tx, 'paid', events);
-    await this.told.add(
+    await this.accountEvents.add(
       tx,
       events.flatMap(({ payload }) => {
         const { refundId, owedBy, network, wallet, transactionHash } = payload;
@@ -64,7 +64,7 @@ export class RefundFactsEventController {
   }
 }
 
-const told = (refund: Refund, micros: string, data: Record<string, unknown>): Omit<NewEvent, 'accountId'> => ({
+const refundEvent = (refund: Refund, micros: string, data: Record<string, unknown>): Omit<NewEvent, 'accountId'> => ({
   type: 'refund',
   at: refund.at,
   data: {
@@ -77,11 +77,11 @@ const told = (refund: Refund, micros: string, data: Record<string, unknown>): Om
 });
 
 const toBuyer = (refund: Refund, data: Record<string, unknown>): NewEvent => ({
-  ...told(refund, refund.amountMicros, { role: 'buyer', payment_id: refund.paymentId, ...data }),
+  ...refundEvent(refund, refund.amountMicros, { role: 'buyer', payment_id: refund.paymentId, ...data }),
   accountId: refund.buyerId,
 });
 
 const toSeller = (refund: Refund, data: Record<string, unknown>, micros: string): NewEvent => ({
-  ...told(refund, micros, { role: 'seller', ...data }),
+  ...refundEvent(refund, micros, { role: 'seller', ...data }),
   accountId: refund.sellerId,
 });

@@ -23,7 +23,7 @@ export class CreateReputation1763650300000 implements MigrationInterface {
     await this.createEvents(runner);
   }
 
-  /** What accounts are told of, numbered within each account. */
+  /** The events of accounts, numbered within each account. */
   private async createEvents(runner: QueryRunner): Promise<void> {
     await runner.query('CREATE TABLE account_event_heads (account_id uuid PRIMARY KEY, last_id bigint NOT NULL)');
     await runner.query(`

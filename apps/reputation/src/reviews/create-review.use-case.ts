@@ -43,7 +43,7 @@ export class CreateReview {
     private readonly outbox: Outbox,
     private readonly trades: Trades,
     private readonly clusters: AccountClusters,
-    private readonly told: AccountEvents,
+    private readonly accountEvents: AccountEvents,
   ) {}
 
   async execute(input: Input, context: RequestContext): Promise<Review> {
@@ -135,7 +135,7 @@ export class CreateReview {
       reliability_rating,
       value_rating,
     };
-    await this.told.add(tx, [{ accountId: sellerId, type: 'review', at, data }]);
+    await this.accountEvents.add(tx, [{ accountId: sellerId, type: 'review', at, data }]);
     this.outbox.add(
       tx,
       listingRated,

@@ -109,10 +109,10 @@ describe('the facts of calls', () => {
       ),
     );
     await fc.assert(
-      fc.asyncProperty(deliveries, async ([all, batches, forgetful]) => {
+      fc.asyncProperty(deliveries, async ([all, batches, losesInbox]) => {
         for (const batch of batches) await emitter.publishEvents(batch);
         // An inbox keeps its ids for a while only; a broker may keep its events for longer.
-        if (forgetful) await pool.query('DELETE FROM inbox');
+        if (losesInbox) await pool.query('DELETE FROM inbox');
         await Promise.all([emitter.publishEvents([...all].reverse()), emitter.publishEvents(all)]);
         const { rows } = await pool.query<Record<string, unknown>>(
           'SELECT * FROM call_facts WHERE event_id = ANY($1)',

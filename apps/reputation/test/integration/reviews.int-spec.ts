@@ -5,7 +5,7 @@ import { Refusal } from '@market/messaging';
 import { eventually } from '@market/testing';
 import fc from 'fast-check';
 import { claim, DAY_MS, inTurns, newShop, offeringOf, sale, wallet, type Shop } from '../support/market.js';
-import { forgetEverything, principal, startReputation, type ReputationService } from '../support/reputation-service.js';
+import { truncateAll, principal, startReputation, type ReputationService } from '../support/reputation-service.js';
 
 const SEED = 20_261_121;
 
@@ -163,11 +163,11 @@ describe('a review', () => {
     await eventually(() =>
       expect(service.rated.filter(({ listingId }) => listingId === shop.listingId)).toHaveLength(stars.length),
     );
-    const told = service.rated
+    const emitted = service.rated
       .filter(({ listingId }) => listingId === shop.listingId)
       .sort((a, b) => a.reviewCount - b.reviewCount);
-    expect(told.map(({ reviewCount }) => reviewCount)).toEqual(stars.map((_, n) => n + 1));
-    expect(told.at(-1)).toMatchObject({ averageAccuracy: 3.2, averageReliability: 2.8, averageValue: 3 });
+    expect(emitted.map(({ reviewCount }) => reviewCount)).toEqual(stars.map((_, n) => n + 1));
+    expect(emitted.at(-1)).toMatchObject({ averageAccuracy: 3.2, averageReliability: 2.8, averageValue: 3 });
   });
 
   it('moves the score of the seller, and shows in its category', async () => {
@@ -194,7 +194,7 @@ describe('a review', () => {
         fc.array(relation, { minLength: 10, maxLength: 30 }),
         fc.array(fc.tuple(account, account), { minLength: 25, maxLength: 25 }),
         async (relations, attempts) => {
-          await forgetEverything(service, 'wallet_facts, claim_facts, accounts, reviews, inbox');
+          await truncateAll(service, 'wallet_facts, claim_facts, accounts, reviews, inbox');
           await service.deliver(
             relations.map(([n, by]) =>
               by.startsWith('h') ? claim(accounts[n]!, humans.get(by)!) : wallet(accounts[n]!, by),

@@ -22,7 +22,7 @@ import {
   wallet,
   type Shop,
 } from '../support/market.js';
-import { eventOf, forgetEverything, startReputation, type ReputationService } from '../support/reputation-service.js';
+import { eventOf, truncateAll, startReputation, type ReputationService } from '../support/reputation-service.js';
 
 const SEED = 20_261_121;
 const CATEGORY = { id: newId(), name: 'Data', slug: 'data' };
@@ -177,14 +177,14 @@ describe('the score', () => {
     });
 
     it('trade among themselves what they own together is as if they had not', async () => {
-      const [shop, human, [buyer, kin, stranger]] = [newShop(), newId(), newAgents(3) as [string, string, string]];
-      const others = newShop(kin);
+      const [shop, human, [buyer, sibling, stranger]] = [newShop(), newId(), newAgents(3) as [string, string, string]];
+      const others = newShop(sibling);
       await service.deliver([
         sale(shop, buyer, { micros: 100_000n }),
         ...Array.from({ length: 9 }, () => sale(others, buyer, { micros: 100_000n })),
       ]);
       const before = await scoreOf(shop.sellerId);
-      await service.deliver([claim(buyer, human), claim(kin, human)]);
+      await service.deliver([claim(buyer, human), claim(sibling, human)]);
       const after = await scoreOf(shop.sellerId);
       expect(after.components.volume).toBeLessThan(before.components.volume);
       const alone = newShop();
@@ -292,10 +292,10 @@ describe('the score', () => {
     let scored = 0;
     await fc.assert(
       fc.asyncProperty(told, async ([all, shuffled, batch]) => {
-        await forgetEverything(service);
+        await truncateAll(service);
         await service.deliver([...all, ...shops.map((shop) => inCategory(shop, 2))]);
         const once = await served();
-        await forgetEverything(service);
+        await truncateAll(service);
         await service.deliver(shops.map((shop) => inCategory(shop, 2)));
         await service.deliver(shuffled, batch);
         await service.sql('DELETE FROM inbox');
@@ -319,7 +319,7 @@ describe('the score', () => {
     let shop: Shop;
 
     beforeEach(async () => {
-      await forgetEverything(service);
+      await truncateAll(service);
       const buyers = newAgents(20);
       shop = newShop();
       await service.deliver([

@@ -7,7 +7,6 @@ import {
   type Principal,
   type RequestContract,
   type RequestOf,
-  type ServiceName,
 } from '@market/contracts';
 import { getOffering, type Offering } from '@market/contracts/catalog';
 import { getAgents } from '@market/contracts/identity';
@@ -15,18 +14,15 @@ import { getPurchaseEvidence } from '@market/contracts/payments-ledger';
 import { listingRated } from '@market/contracts/reputation';
 import { newId, UnavailableError } from '@market/kernel';
 import {
-  HandleRequest,
   inProcessTransport,
   MessageBus,
   newRequestContext,
   refuse,
   type RequestContext,
   type EventRecord,
-  type Link,
-  type Transport,
 } from '@market/messaging';
 import { runCommand, runProcess } from '@market/runtime';
-import { createDatabase } from '@market/testing';
+import { connectFake, createDatabase } from '@market/testing';
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { reputation } from '../../src/service.js';
@@ -61,7 +57,7 @@ const DERIVED_AND_FACTS =
   'call_facts, subscription_facts, registration_facts, wallet_facts, claim_facts, work_facts, reviews, listings, accounts, trades, listing_totals, inbox, outbox';
 
 /** Empties tables, all unless named, so that the same facts can come once more. */
-export async function forgetEverything(service: ReputationService, tables = DERIVED_AND_FACTS): Promise<void> {
+export async function truncateAll(service: ReputationService, tables = DERIVED_AND_FACTS): Promise<void> {
   await service.sql(`TRUNCATE ${tables}`);
 }
 
@@ -74,9 +70,23 @@ export async function startReputation(): Promise<ReputationService> {
     evidence: () => ({ lastBillableCallAt: new Date().toISOString(), subscriptionStartedAt: null }),
     accounts: new Map(),
   };
-  const emitter = await neighbour(transport, 'catalog', new CatalogController(neighbours));
-  await neighbour(transport, 'payments-ledger', new LedgerController(neighbours));
-  await neighbour(transport, 'identity', new IdentityController(neighbours));
+  const emitter = await connectFake(transport, 'catalog', getOffering, ({ ref }) => {
+    const offering = neighbours.offerings.get(ref);
+    if (!offering) throw refuse(getOffering, 'listing_not_found', {});
+    return offering;
+  });
+  await connectFake(transport, 'payments-ledger', getPurchaseEvidence, (input) => neighbours.evidence(input));
+  await connectFake(transport, 'identity', getAgents, ({ ids }) => ({
+    agents: ids
+      .filter((id) => neighbours.accounts.has(id))
+      .map((id) => ({
+        id,
+        display_name: 'Somebody',
+        avatar_url: null,
+        account_type: neighbours.accounts.get(id)!,
+        is_verified: false,
+      })),
+  }));
   const edge = await transport.connect('api-gateway', topology['api-gateway']);
   const rated: PayloadOf<typeof listingRated>[] = [];
   await edge.consumeEvents(
@@ -122,62 +132,6 @@ export async function startReputation(): Promise<ReputationService> {
       await running.stop();
     },
   };
-}
-
-interface Neighbour {
-  readonly answers: RequestContract;
-  answer(input: never, context: RequestContext): Promise<unknown>;
-}
-
-/** Puts one handler on the bus without a container: its decorator has made it answer envelopes. */
-async function neighbour(transport: Transport, name: ServiceName, controller: Neighbour): Promise<Link> {
-  const link = await transport.connect(name, topology[name]);
-  link.server.getHandlers().set(controller.answers.subject, controller.answer.bind(controller));
-  link.server.listen(() => undefined);
-  return link;
-}
-
-class CatalogController {
-  readonly answers = getOffering;
-  constructor(private readonly neighbours: Neighbours) {}
-
-  @HandleRequest(getOffering)
-  async answer({ ref }: InputOf<typeof getOffering>): Promise<OutputOf<typeof getOffering>> {
-    const offering = this.neighbours.offerings.get(ref);
-    if (!offering) throw refuse(getOffering, 'listing_not_found', {});
-    return offering;
-  }
-}
-
-class LedgerController {
-  readonly answers = getPurchaseEvidence;
-  constructor(private readonly neighbours: Neighbours) {}
-
-  @HandleRequest(getPurchaseEvidence)
-  async answer(input: InputOf<typeof getPurchaseEvidence>): Promise<Evidence> {
-    return this.neighbours.evidence(input);
-  }
-}
-
-class IdentityController {
-  readonly answers = getAgents;
-  constructor(private readonly neighbours: Neighbours) {}
-
-  @HandleRequest(getAgents)
-  async answer({ ids }: InputOf<typeof getAgents>): Promise<OutputOf<typeof getAgents>> {
-    const known = ids.flatMap((id) =>
-      this.neighbours.accounts.has(id) ? [{ id, accountType: this.neighbours.accounts.get(id)! }] : [],
-    );
-    return {
-      agents: known.map(({ id, accountType }) => ({
-        id,
-        display_name: 'Somebody',
-        avatar_url: null,
-        account_type: accountType,
-        is_verified: false,
-      })),
-    };
-  }
 }
 
 export const eventOf = <C extends EventContract>(contract: C, payload: PayloadOf<C>, id = newId()): EventRecord => ({

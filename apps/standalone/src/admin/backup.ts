@@ -19,7 +19,7 @@ interface Manifest {
 
 const MANIFEST = 'manifest.json';
 const CLUSTER = join('postgres', 'cluster');
-/** They open what the database keeps sealed, and sign its receipts. Absent where the environment gives them. */
+/** They decrypt the secrets in the database and sign its receipts. Absent if they are in the environment. */
 const KEYS = ['encryption-keys', 'signing-keys'];
 
 const create: AdminCommand = {

@@ -1,5 +1,5 @@
 import { runCommand, type CommandInput, type Environment } from '@market/runtime';
-import { keepingServices } from '../keeping-services.js';
+import { statefulServices } from '../stateful-services.js';
 import type { AdminCommand } from './admin-command.js';
 import { backupCommands } from './backup.js';
 import { doctor } from './doctor.js';
@@ -8,7 +8,7 @@ import { httpCommands } from './http-commands.js';
 /** All commands of operators: those that ask the running marketplace, those that the services declare, and those of whole machines. */
 export const adminCommands: readonly AdminCommand[] = [
   ...httpCommands,
-  ...keepingServices.flatMap((service) =>
+  ...statefulServices.flatMap((service) =>
     (service.commands ?? []).map((command) => ({
       ...command,
       run: (input: CommandInput, env: Environment) =>
@@ -17,7 +17,7 @@ export const adminCommands: readonly AdminCommand[] = [
           command,
           input,
           env,
-          keepingServices.filter(({ name }) => command.asks?.includes(name)),
+          statefulServices.filter(({ name }) => command.asks?.includes(name)),
         ),
     })),
   ),

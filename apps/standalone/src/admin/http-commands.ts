@@ -38,7 +38,7 @@ function operatorsWallet({ OPERATOR_KEY: key }: Environment): Wallet {
   }
 }
 
-/** @param path in which `*` stands for the argument. */
+/** @param path with `*` in place of the argument. */
 const pathOf = (path: string, { arguments: [argument = ''] }: CommandInput): string =>
   `/admin${path.replace('*', encodeURIComponent(argument))}`;
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { startMarketplace } from '../marketplace.js';
-import { tellStory } from './story.js';
+import { runScenario } from './scenario.js';
 import { shortenSecrets, Transcript } from './transcript.js';
 
 /**
@@ -19,7 +19,7 @@ async function main(): Promise<void> {
     process.once(name, () => cancel.abort(new Error(`Stopped by ${name}.`)));
   }
   const transcript = new Transcript(process.stdout);
-  if (process.env['BASE_URL']) return tellStory(process.env['BASE_URL'], transcript, cancel.signal);
+  if (process.env['BASE_URL']) return runScenario(process.env['BASE_URL'], transcript, cancel.signal);
   const directory = await mkdtemp(join(tmpdir(), 'market-demo-'));
   try {
     // The embedded database may run as another user, which must be able to enter this directory.
@@ -32,7 +32,7 @@ async function main(): Promise<void> {
       DATA_DIR: join(directory, 'data'),
       LOG_LEVEL: 'error',
     });
-    await tellStory(`http://127.0.0.1:${port}`, transcript, cancel.signal).finally(() => marketplace.stop());
+    await runScenario(`http://127.0.0.1:${port}`, transcript, cancel.signal).finally(() => marketplace.stop());
   } finally {
     await rm(directory, { recursive: true, force: true, maxRetries: 5 });
   }

@@ -7,9 +7,9 @@ export function refusalTable(): string {
     ...Object.entries(platformRefusals),
   ] as [string, RefusalDeclaration][];
   // The edge does not tell callers why a key was refused.
-  const told = declared.filter(([, { kind }]) => kind !== 'unauthenticated');
+  const refusals = declared.filter(([, { kind }]) => kind !== 'unauthenticated');
   const rows = new Set(
-    told.map(
+    refusals.map(
       ([reason, { kind, message, recovery }]) =>
         `| \`${reason}\` | ${kind} | ${message} | ${recovery ? `\`${recovery.nextAction}\`` : ''} |`,
     ),

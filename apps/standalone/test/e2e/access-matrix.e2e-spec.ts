@@ -45,8 +45,8 @@ interface Cell {
 }
 
 /** What the door says to a credential; undefined where it opens. */
-function doorAnswer({ access }: Operation, credential: CredentialName): Expected | undefined {
-  if (isForAgent(credential)) return access.owners ? doorAnswerForAgent(credential) : undefined;
+function authenticationAnswer({ access }: Operation, credential: CredentialName): Expected | undefined {
+  if (isForAgent(credential)) return access.owners ? authenticationAnswerForAgent(credential) : undefined;
   if (access.credential !== 'required') return undefined;
   if (credential === 'none' || BAD.includes(credential)) return [401, 'UNAUTHORIZED', 'unauthorized'];
   const accountType = credential === 'human' || credential === 'operator' ? 'human' : 'agent';
@@ -57,7 +57,7 @@ function doorAnswer({ access }: Operation, credential: CredentialName): Expected
   return lacksScope ? [403, 'FORBIDDEN', 'scope_missing'] : undefined;
 }
 
-function doorAnswerForAgent(credential: ForAgent): Expected | undefined {
+function authenticationAnswerForAgent(credential: ForAgent): Expected | undefined {
   if (credential === 'stranger') return [404, 'NOT_FOUND', 'agent_not_found'];
   return credential === 'other agent' ? [403, 'FORBIDDEN', 'agent_id_of_another'] : undefined;
 }
@@ -65,7 +65,7 @@ function doorAnswerForAgent(credential: ForAgent): Expected | undefined {
 /** Whether whom the door let in is seen as the owner of what it asks for. */
 function isOwner({ access }: Operation, credential: CredentialName): boolean {
   if (credential === 'operator') return access.operators === true;
-  if (isForAgent(credential)) return doorAnswerForAgent(credential) === undefined;
+  if (isForAgent(credential)) return authenticationAnswerForAgent(credential) === undefined;
   if (access.credential === 'optional') return credential === 'read' || credential === 'all';
   return access.credential === 'required' && AGENTS.includes(credential) && credential !== 'outsider';
 }
@@ -77,7 +77,7 @@ const successOf = ({ answers }: Operation): Expected => [
 
 function expectedOf(cell: Cell): Expected {
   const { operation, row, credential, form } = cell;
-  const refused = doorAnswer(operation, credential);
+  const refused = authenticationAnswer(operation, credential);
   if (refused) return refused;
   const isOwnersKey = credential !== 'outsider' && credential !== 'claimer';
   const granted = (isOwnersKey ? row.toClaimed : undefined) ?? row.granted ?? successOf(operation);
@@ -218,7 +218,7 @@ inEachMode('access', (harness) => {
       return cells.filter(
         ({ credential, form }) =>
           isAsked(operation, credential) &&
-          (form !== 'hidden' || doorAnswer(operation, credential) || !isOwner(operation, credential)),
+          (form !== 'hidden' || authenticationAnswer(operation, credential) || !isOwner(operation, credential)),
       );
     });
 
@@ -256,7 +256,7 @@ inEachMode('access', (harness) => {
 
   it('is kept to the scopes of a key and to the kind of account [spec: error.403 FORBIDDEN, authentication-rule.8]', async () => {
     const cells = cellsWith([...AGENTS, 'human']).filter(({ operation, credential }) =>
-      doorAnswer(operation, credential),
+      authenticationAnswer(operation, credential),
     );
     expect(cells.length).toBeGreaterThan(100);
     expect(await problemsOf(cells)).toEqual([]);
@@ -276,7 +276,7 @@ inEachMode('access', (harness) => {
 
   it('opens to a key of the scope alone, and is the same for all who are let in', async () => {
     const cells = cellsWith([...AGENTS, 'human', 'operator']).filter(
-      ({ operation, credential }) => !doorAnswer(operation, credential),
+      ({ operation, credential }) => !authenticationAnswer(operation, credential),
     );
     expect(cells.length).toBeGreaterThan(200);
     expect(await problemsOf(cells)).toEqual([]);

@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core';
 import {
   expectToFit,
   inaccessible,
-  keepPicture,
+  saveScreenshot,
   openWindow,
   signIn,
   startBrowser,
@@ -57,7 +57,7 @@ describeNeeding('chromium')('in a browser', () => {
       await browser.close();
       await shop.close();
     });
-    afterEach(() => expect(window.misdeeds).toEqual([]));
+    afterEach(() => expect(window.violations).toEqual([]));
 
     it('are for operators, and nobody else sees a way to them', async () => {
       const other = await openWindow(browser, harness);
@@ -95,7 +95,7 @@ describeNeeding('chromium')('in a browser', () => {
       expect(signed).toEqual([shown]);
       expect(shown).toContain(`wants you to sign in with your Solana account:\n${address}\n`);
       await other.page.getByTitle(address).first().waitFor();
-      expect(other.misdeeds).toEqual([]);
+      expect(other.violations).toEqual([]);
       await other.context.close();
     });
 
@@ -206,7 +206,7 @@ describeNeeding('chromium')('in a browser', () => {
           await page.goto(path);
           await shown();
           expect([path, await inaccessible(page)]).toEqual([path, []]);
-          await keepPicture(page, `${colorScheme} ${path}`);
+          await saveScreenshot(page, `${colorScheme} ${path}`);
         }
         await page.goto(`/operator/agents/${seller.id}`);
         await page.getByRole('button', { name: 'Suspend it' }).click();

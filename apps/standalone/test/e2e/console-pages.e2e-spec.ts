@@ -5,7 +5,7 @@ import {
   claim,
   expectToFit,
   inaccessible,
-  keepPicture,
+  saveScreenshot,
   openWindow,
   signIn,
   startBrowser,
@@ -114,7 +114,7 @@ describeNeeding('chromium')('in a browser', () => {
         await page.goto(path);
         await shown();
         expect([path, await inaccessible(page)]).toEqual([path, []]);
-        await keepPicture(page, `${colorScheme} ${path}`);
+        await saveScreenshot(page, `${colorScheme} ${path}`);
       }
       await page.goto(mine('/keys', seller));
       await page.getByRole('button', { name: 'Make a key' }).click();
@@ -152,7 +152,7 @@ describeNeeding('chromium')('in a browser', () => {
       expect(await page.locator('.review .prose').textContent()).toBe(HOSTILE);
       expect(await page.locator('main img, main script, main iframe').count()).toBe(0);
       expect(await page.evaluate(() => (globalThis as { hacked?: unknown }).hacked)).toBeUndefined();
-      expect(window.misdeeds).toEqual([]);
+      expect(window.violations).toEqual([]);
     });
 
     it('tell what is owed back, and a month from its opening to its closing balance, as CSV, too', async () => {

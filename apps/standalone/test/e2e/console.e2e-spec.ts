@@ -43,7 +43,7 @@ describeNeeding('chromium')('in a browser', () => {
       await browser.close();
       await shop.close();
     });
-    afterEach(() => expect(window.misdeeds).toEqual([]));
+    afterEach(() => expect(window.violations).toEqual([]));
 
     const tab = (name: string) => page.getByRole('navigation', { name: 'Agent' }).getByRole('link', { name }).click();
 

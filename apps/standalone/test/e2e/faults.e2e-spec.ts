@@ -6,7 +6,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { expectBooksInOrder } from '../support/books.js';
 import { callOnce, payFor, resultOf, withRelayId } from '../support/buyer.js';
 import { openShop, type Shop } from '../support/seller.js';
-import { TirelessBuyer, type Purchase } from '../support/tireless-buyer.js';
+import { RetryingBuyer, type Purchase } from '../support/retrying-buyer.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
 const BUYERS = 16;
@@ -100,7 +100,7 @@ inEachMode('under pressure', ({ mode }) => {
   it('kill -9 of anything in the middle of paid calls leaves each of them charged once and delivered once', async () => {
     // The shorter a seller may take, the sooner a claim that died with its process is free again.
     await seller.market.endpoint.update(shop.listing, { timeout_ms: 1_000 });
-    const buyers = agents.map((agent) => new TirelessBuyer(agent, shop.listing));
+    const buyers = agents.map((agent) => new RetryingBuyer(agent, shop.listing));
     const victims: ProcessName[] =
       mode === 'standalone'
         ? ['standalone', 'standalone', 'standalone']
@@ -174,7 +174,7 @@ inEachMode('under pressure', ({ mode }) => {
         await marketplace.restart(standIn);
       } else await marketplace.restart(victim);
       const backAt = performance.now();
-      await new TirelessBuyer(agents.at(-1)!, shop.listing).buy({ after: victim });
+      await new RetryingBuyer(agents.at(-1)!, shop.listing).buy({ after: victim });
       expect(performance.now() - backAt).toBeLessThan(SERVICE_TIMEOUT_MS);
       await Promise.all(calls.map(delivered));
       expect(performance.now() - backAt).toBeLessThan(RECOVERY_TIMEOUT_MS);
@@ -352,7 +352,7 @@ inEachMode('under pressure', ({ mode }) => {
   }
 
   /** Lets the buyers buy, one call after another, while one victim after another is killed and comes back. */
-  async function trade(buyers: TirelessBuyer[], victims: ProcessName[]): Promise<Purchase[]> {
+  async function trade(buyers: RetryingBuyer[], victims: ProcessName[]): Promise<Purchase[]> {
     const finished: Purchase[] = [];
     let isOpen = true;
     const shopping = buyers.map(async (buyer, n) => {

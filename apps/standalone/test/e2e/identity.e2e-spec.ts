@@ -252,12 +252,12 @@ inEachMode('an agent', (harness) => {
       const owner = await registerAgent(harness);
       const end = new Date(Date.now() + 3_600_000).toISOString();
       const unused = await owner.market.apiKeys.create({ name: 'unused', scopes: ['write'] });
-      const mortal = await owner.market.apiKeys.create({ name: 'mortal', scopes: ['read'], expires_at: end });
-      await withKey(mortal.key).me();
+      const expiring = await owner.market.apiKeys.create({ name: 'expiring', scopes: ['read'], expires_at: end });
+      await withKey(expiring.key).me();
       const list = async (): Promise<ApiKey[]> => {
         const answer = await owner.market.send('GET', '/api-keys');
         expect(answer.status).toBe(200);
-        for (const key of [unused.key, mortal.key, owner.registration.api_key])
+        for (const key of [unused.key, expiring.key, owner.registration.api_key])
           expect(answer.text).not.toContain(key.slice(12));
         return bodyOf(answer).data as ApiKey[];
       };
@@ -268,28 +268,28 @@ inEachMode('an agent', (harness) => {
         last_used_at: null,
         expires_at: null,
       });
-      expect(listed.find(({ id }) => id === mortal.id)).toMatchObject({
-        name: 'mortal',
+      expect(listed.find(({ id }) => id === expiring.id)).toMatchObject({
+        name: 'expiring',
         scopes: ['read'],
         is_active: true,
         expires_at: end,
       });
-      expect(listed.map(({ name }) => name).sort()).toEqual(['Registration key', 'mortal', 'unused']);
+      expect(listed.map(({ name }) => name).sort()).toEqual(['Registration key', 'expiring', 'unused']);
       await eventually(
-        async () => expect((await list()).find(({ id }) => id === mortal.id)!.last_used_at).toMatch(TIMESTAMP),
+        async () => expect((await list()).find(({ id }) => id === expiring.id)!.last_used_at).toMatch(TIMESTAMP),
         { withinMs: 30_000, everyMs: 500 },
       );
       expect((await anyone.send('GET', '/api-keys')).status).toBe(401);
     });
 
     it('revokes them, and they are dead within a second [spec: DELETE /api-keys/{keyId}]', async () => {
-      const created = await agent.market.apiKeys.create({ name: 'doomed', scopes: ['read'] });
-      const doomed = withKey(created.key);
-      expect((await doomed.me()).id).toBe(agent.id);
+      const created = await agent.market.apiKeys.create({ name: 'revokedKey', scopes: ['read'] });
+      const revokedKey = withKey(created.key);
+      expect((await revokedKey.me()).id).toBe(agent.id);
       const revoked = await agent.market.send('DELETE', `/api-keys/${created.id}`);
       expect([revoked.status, bodyOf(revoked).data]).toEqual([200, { id: created.id, revoked: true }]);
-      await eventually(async () => expect((await doomed.send('GET', '/me')).status).toBe(401), { withinMs: 1_000 });
-      expect((await doomed.send('GET', '/me')).status).toBe(401);
+      await eventually(async () => expect((await revokedKey.send('GET', '/me')).status).toBe(401), { withinMs: 1_000 });
+      expect((await revokedKey.send('GET', '/me')).status).toBe(401);
       expect((await agent.market.apiKeys.list()).find(({ id }) => id === created.id)!.is_active).toBe(false);
       expect((await agent.market.send('DELETE', `/api-keys/${agent.id}`)).status).toBe(404);
       expect((await anyone.send('DELETE', `/api-keys/${created.id}`)).status).toBe(401);
@@ -297,19 +297,19 @@ inEachMode('an agent', (harness) => {
 
     it('hands down no more than a key has, in scopes and in time', async () => {
       const end = new Date(Date.now() + 3_600_000).toISOString();
-      const mortal = withKey(
-        (await agent.market.apiKeys.create({ name: 'mortal', scopes: ['write'], expires_at: end })).key,
+      const expiring = withKey(
+        (await agent.market.apiKeys.create({ name: 'expiring', scopes: ['write'], expires_at: end })).key,
       );
-      expect((await mortal.apiKeys.create({ name: 'heir', scopes: ['write'] })).expires_at).toBe(end);
-      const later = await mortal.send('POST', '/api-keys', {
-        body: { name: 'heir', scopes: ['write'], expires_at: new Date(Date.parse(end) + 1_000).toISOString() },
+      expect((await expiring.apiKeys.create({ name: 'child', scopes: ['write'] })).expires_at).toBe(end);
+      const later = await expiring.send('POST', '/api-keys', {
+        body: { name: 'child', scopes: ['write'], expires_at: new Date(Date.parse(end) + 1_000).toISOString() },
       });
       expect([later.status, reasonOf(later), bodyOf(later).error!.details!.latest_expires_at]).toEqual([
         403,
         'expiry_beyond_own',
         end,
       ]);
-      const wider = await mortal.send('POST', '/api-keys', { body: { name: 'heir', scopes: ['write', 'read'] } });
+      const wider = await expiring.send('POST', '/api-keys', { body: { name: 'child', scopes: ['write', 'read'] } });
       expect([wider.status, reasonOf(wider)]).toEqual([403, 'scope_not_held']);
     });
 

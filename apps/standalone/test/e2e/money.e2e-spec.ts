@@ -35,7 +35,7 @@ import { accountsOf, ExpectedMoney } from '../support/expected-money.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 import { openShop, reply, type Shop } from '../support/seller.js';
 import { letTimePass, listFeed } from '../support/subscriber.js';
-import { insist } from '../support/tireless-buyer.js';
+import { retryUntil } from '../support/retrying-buyer.js';
 
 /** Another run: TEST_SEED=<number> MONEY_STEPS=<number>; the long one is `npm run test:money`. */
 const SEED = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31);
@@ -157,7 +157,7 @@ inEachMode('money', ({ mode }) => {
       await solana.openTokenAccount(SELLERS_ON_SOLANA[index]!.address);
     }
     for (const { address } of BUYERS_ON_SOLANA) await solana.fund(address, parseUnits('10000', 6));
-    const faltered = new Set<unknown>();
+    const failedOnce = new Set<unknown>();
     shops = await Promise.all(
       sellers.map((seller) =>
         Promise.all(
@@ -167,7 +167,7 @@ inEachMode('money', ({ mode }) => {
               ({ body }) => {
                 const { n, does } = body as { n: number; does: Step['does'] };
                 if (does === 'refuse') return reply(422, { refused: n });
-                if (does === 'fail' || (does === 'falter' && faltered.size < faltered.add(n).size))
+                if (does === 'fail' || (does === 'falter' && failedOnce.size < failedOnce.add(n).size))
                   return reply(500, { failed: n });
                 return { delivered: n };
               },
@@ -263,8 +263,8 @@ inEachMode('money', ({ mode }) => {
     switch (kind) {
       case 'sandbox': {
         if (outcome === 'late') {
-          const { relay_request_id: id } = await insistOnQuote(buyer, listing, body);
-          await insist(
+          const { relay_request_id: id } = await retryQuote(buyer, listing, body);
+          await retryUntil(
             'the late payment',
             () => buyer.market.send('POST', `/sandbox/payments/${id}/pay`, { body: { outcome } }),
             ({ status }) => status === 200 || status === 409,
@@ -323,7 +323,7 @@ inEachMode('money', ({ mode }) => {
         return;
       }
       case 'sent back': {
-        const offer = await insistOnQuote(buyer, listing, body, { 'X-Market-Origin-Chain-Id': '42161' });
+        const offer = await retryQuote(buyer, listing, body, { 'X-Market-Origin-Chain-Id': '42161' });
         relay.deposit(offer.requirements.depositAddress!, 1n);
         return;
       }
@@ -347,7 +347,7 @@ inEachMode('money', ({ mode }) => {
         const post = (headers: Record<string, string> = {}) =>
           seller.market.send('POST', '/fees/payments', { headers, body: {} });
         // Refused where nothing is due, or another payment of the same debt is under way.
-        const asked = await insist(
+        const asked = await retryUntil(
           'the fees',
           () => post(),
           ({ status }) => status === 402 || status === 409,
@@ -362,7 +362,7 @@ inEachMode('money', ({ mode }) => {
         const payload = await client.createPaymentPayload(
           client.getPaymentRequiredResponse((name) => asked.headers.get(name), asked.json),
         );
-        const paid = await insist(
+        const paid = await retryUntil(
           'the payment of fees',
           () => post(client.encodePaymentSignatureHeader(payload)),
           ({ status }) => [200, 402, 409].includes(status),
@@ -383,8 +383,8 @@ inEachMode('money', ({ mode }) => {
     }
   };
 
-  const insistOnQuote = async (...[buyer, listing, body, headers]: Parameters<typeof quote>): Promise<Offer> => {
-    const answer = await insist(
+  const retryQuote = async (...[buyer, listing, body, headers]: Parameters<typeof quote>): Promise<Offer> => {
+    const answer = await retryUntil(
       'an offer',
       () => callOnce(buyer, listing, body, headers ?? { 'X-Market-Origin-Currency': 'SOL' }),
       ({ status }) => status === 402,
@@ -403,7 +403,7 @@ inEachMode('money', ({ mode }) => {
       { withinMs: 60_000, everyMs: 200 },
     );
     const transaction = await transfer(walletOf(seller), walletOf(buyer), micros);
-    await insist(
+    await retryUntil(
       'the refund',
       () => seller.market.send('POST', `/refunds/${refund.id}/confirm`, { body: { transaction } }),
       ({ status }) => status === 200,

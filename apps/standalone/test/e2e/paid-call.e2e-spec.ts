@@ -205,14 +205,14 @@ inEachMode('a paid call', (harness) => {
     });
 
     it('knows nothing of it for another buyer, nor of one that never was', async () => {
-      const thief = await registerAgent(harness);
+      const otherBuyer = await registerAgent(harness);
       const answers = await Promise.all([
-        callOnce(thief, shop.listing, { the: 'right body' }, withRelayId(relayRequestId)),
+        callOnce(otherBuyer, shop.listing, { the: 'right body' }, withRelayId(relayRequestId)),
         callOnce(buyer, shop.listing, { the: 'right body' }, withRelayId(`0x${'ab'.repeat(32)}`)),
       ]);
       for (const answer of answers) expect([answer.status, reasonOf(answer)]).toEqual([404, 'payment_not_found']);
       expect(bodyOf(answers[0]!).error).toEqual(bodyOf(answers[1]!).error);
-      await expect(thief.market.sandbox.pay(relayRequestId)).rejects.toMatchObject({ status: 404 });
+      await expect(otherBuyer.market.sandbox.pay(relayRequestId)).rejects.toMatchObject({ status: 404 });
     });
 
     it.each(['0x12', 'ab'.repeat(32), `0x${'zz'.repeat(32)}`, `0x${'ab'.repeat(33)}`])(
@@ -397,21 +397,26 @@ inEachMode('a paid call', (harness) => {
         { cheap: 1 },
         { 'X-Market-Origin-Currency': 'USDC', 'Idempotency-Key': 'cheap-call' },
       );
-      expect(answer.status).toBe(400);
-      expect(bodyOf(answer).error).toEqual({
-        code: 'PAYMENT_ROUTE_MINIMUM_NOT_MET',
-        message: expect.any(String),
-        details: {
-          seller_endpoint_called: false,
-          recommended_origin_currency: 'SOL',
-          recommended_gateway_headers: { 'X-Market-Origin-Currency': 'SOL' },
+      expect([answer.status, answer.json]).toEqual([
+        400,
+        {
+          success: false,
+          error: {
+            code: 'PAYMENT_ROUTE_MINIMUM_NOT_MET',
+            message: expect.any(String),
+            details: {
+              seller_endpoint_called: false,
+              recommended_origin_currency: 'SOL',
+              recommended_gateway_headers: { 'X-Market-Origin-Currency': 'SOL' },
+            },
+            recovery: {
+              next_action: 'retry_with_solana_payment_route',
+              retry_same_route: false,
+              use_new_idempotency_key: true,
+            },
+          },
         },
-        recovery: {
-          next_action: 'retry_with_solana_payment_route',
-          retry_same_route: false,
-          use_new_idempotency_key: true,
-        },
-      });
+      ]);
       const reused = await callOnce(
         buyer,
         cheap.listing,

@@ -38,7 +38,7 @@ inEachMode('payments', (harness) => {
     await shop.close();
   });
 
-  const told = async (answer: ReturnType<typeof verifyOnce>) => [(await answer).status, reasonOf(await answer)];
+  const refusalOf = async (answer: ReturnType<typeof verifyOnce>) => [(await answer).status, reasonOf(await answer)];
 
   it('POST /payments names what POST /subscribe named, and what is to be paid [spec: POST /payments, payment.requirements]', async () => {
     const offer = await offerOf(reader, feed, { origin_currency: 'SOL' });
@@ -74,7 +74,7 @@ inEachMode('payments', (harness) => {
           reason: 'payment_not_final',
         },
       };
-      expect(await told(verifyOnce(reader, offer))).toEqual([400, 'payment_unpaid']);
+      expect(await refusalOf(verifyOnce(reader, offer))).toEqual([400, 'payment_unpaid']);
       await reader.market.sandbox.pay(offer.requirements.relayRequestId, { outcome: 'pending' });
       const early = await verifyOnce(reader, offer);
       expect([early.status, early.json, early.headers.get('retry-after')]).toEqual([
@@ -114,7 +114,7 @@ inEachMode('payments', (harness) => {
         ],
       ];
       for (const [proof, reason] of bad)
-        expect([proof, await told(verifyOnce(reader, offer, proof))]).toEqual([proof, [400, reason]]);
+        expect([proof, await refusalOf(verifyOnce(reader, offer, proof))]).toEqual([proof, [400, reason]]);
       expect((await reader.market.subscriptions.list({ status: 'all' })).data).toEqual([]);
       const { transaction_hash: transactionHash } = await reader.market.payments.get(offer.payment_id);
       expect(
@@ -147,12 +147,15 @@ inEachMode('payments', (harness) => {
 
     it('answers 401 to strangers, 404 to other accounts, 400 for a gateway call [spec: POST /payments/verify]', async () => {
       const offer = await paidOffer(reader, feed);
-      expect(await told(verifyOnce({ ...reader, market: stranger(harness) }, offer))).toEqual([401, 'unauthorized']);
+      expect(await refusalOf(verifyOnce({ ...reader, market: stranger(harness) }, offer))).toEqual([
+        401,
+        'unauthorized',
+      ]);
       for (const other of [outsider, seller]) {
-        expect(await told(verifyOnce(other, offer))).toEqual([404, 'payment_not_found']);
+        expect(await refusalOf(verifyOnce(other, offer))).toEqual([404, 'payment_not_found']);
         expect(await refusal(other.market.payments.get(offer.payment_id))).toEqual([404, 'payment_not_found']);
       }
-      expect(await told(verifyOnce(reader, { ...offer, payment_id: randomUUID() }))).toEqual([
+      expect(await refusalOf(verifyOnce(reader, { ...offer, payment_id: randomUUID() }))).toEqual([
         404,
         'payment_not_found',
       ]);
@@ -192,7 +195,7 @@ inEachMode('payments', (harness) => {
 
     it('says of a payment that came to nothing what to do, and a new one can be made', async () => {
       const failed = await paidOffer(reader, feed, 'failed');
-      expect(await told(verifyOnce(reader, failed))).toEqual([400, 'payment_failed']);
+      expect(await refusalOf(verifyOnce(reader, failed))).toEqual([400, 'payment_failed']);
       const overdue = await offerOf(reader, feed);
       await letTimePass(harness, { offer: overdue.payment_id });
       const answer = await verifyOnce(reader, overdue);
@@ -257,7 +260,7 @@ inEachMode('payments', (harness) => {
       const offer = await paidOffer(reader, closing);
       await seller.market.listings.remove(closing);
       await eventually(
-        async () => expect(await told(verifyOnce(reader, offer))).toEqual([409, 'listing_unavailable']),
+        async () => expect(await refusalOf(verifyOnce(reader, offer))).toEqual([409, 'listing_unavailable']),
         { withinMs: 5_000 },
       );
       expect((await reader.market.payments.get(offer.payment_id)).status).toBe('verified');

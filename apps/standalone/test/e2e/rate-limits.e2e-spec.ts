@@ -10,7 +10,7 @@ const SETTINGS = {
     'reads=5/300,writes=30/300,calls=60/120:2,retries=60/120:30,calls-in-flight=2,catalog=4/400,challenges=30/600,registrations=10/3600,refusals=4/400,health=40/400',
   API_GATEWAY_TRUSTED_PROXIES: '127.0.0.1,::1',
 };
-const KEY_OF_NOBODY = 'am_k_0000000000000000000000000000000000000000000000000';
+const UNKNOWN_KEY = 'am_k_0000000000000000000000000000000000000000000000000';
 
 inEachMode('rate limits', ({ mode }) => {
   let marketplace: RunningMarketplace;
@@ -114,15 +114,15 @@ inEachMode('rate limits', ({ mode }) => {
   });
 
   it('silence an address that keeps sending credentials of nobody', async () => {
-    const knock = (credential?: string) =>
+    const attempt = (credential?: string) =>
       from('203.0.113.3', 'GET', '/me', credential ? { authorization: `Bearer ${credential}` } : {});
     expect([
-      (await knock()).status,
-      (await knock('odd')).status,
-      (await knock(KEY_OF_NOBODY)).status,
-      (await knock(KEY_OF_NOBODY)).status,
+      (await attempt()).status,
+      (await attempt('odd')).status,
+      (await attempt(UNKNOWN_KEY)).status,
+      (await attempt(UNKNOWN_KEY)).status,
     ]).toEqual([401, 401, 401, 401]);
-    expectLimited(await knock(KEY_OF_NOBODY), 'refusals');
+    expectLimited(await attempt(UNKNOWN_KEY), 'refusals');
     expect((await from('203.0.113.4', 'GET', '/me')).status).toBe(401);
   });
 

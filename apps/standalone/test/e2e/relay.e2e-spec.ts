@@ -141,8 +141,8 @@ inEachMode('money that Relay carries', ({ mode }) => {
     expect((await post('x'.repeat(70_000), {})).status).toBe(413);
     expect((await send(genuine, { 'content-type': 'text/plain' })).status).toBe(415);
     expect(await statusOf(offer)).toMatchObject({ data: { status: 'pending' } });
-    const heard = await send(genuine);
-    expect([heard.status, await heard.json()]).toMatchObject([200, { success: true, data: { received: true } }]);
+    const response = await send(genuine);
+    expect([response.status, await response.json()]).toMatchObject([200, { success: true, data: { received: true } }]);
     expect(await statusOf(offer)).toMatchObject({ data: { status: 'verified' } });
     expect((await call({ by: 'webhook' }, offer)).status).toBe(200);
   });

@@ -37,11 +37,11 @@ inEachMode('search', (harness) => {
     seller = await registerAgent(harness, { displayName: 'Searched seller' });
     created = [];
     for (let place = 0; place < LISTINGS; place += 1)
-      created.unshift(await create({ name: `Shelf ${place}`, tags: [`${mark}shelf`] }));
+      created.unshift(await create({ name: `Shelf ${place}`, tags: [`${mark}paged`] }));
   });
 
   it('answers success, data and the four numbers of a page [spec: envelope.paginated-success, GET /listings]', async () => {
-    const { status, body } = await answer(`q=${mark}shelf&limit=5&page=2`);
+    const { status, body } = await answer(`q=${mark}paged&limit=5&page=2`);
     expect(status).toBe(200);
     expect(Object.keys(body).sort()).toEqual(['data', 'pagination', 'success']);
     expect(body).toMatchObject({ success: true, data: created.slice(5, 10).map((id) => ({ id })) });
@@ -52,7 +52,7 @@ inEachMode('search', (harness) => {
 
   it('shows 20 listings a page, or as many as asked for up to 100 [spec: GET /listings limit]', async () => {
     const sizes = async (query: string) => {
-      const { body } = await answer(`q=${mark}shelf${query}`);
+      const { body } = await answer(`q=${mark}paged${query}`);
       return [body.data.length, body.pagination.limit];
     };
     expect(await sizes('')).toEqual([20, 20]);
@@ -63,7 +63,7 @@ inEachMode('search', (harness) => {
   });
 
   it('begins with the first page, and is empty past the last, however far [spec: limit.page]', async () => {
-    const q = `${mark}shelf`;
+    const q = `${mark}paged`;
     expect((await answer(`q=${q}`)).body.pagination.page).toBe(1);
     expect(await idsOf({ q })).toEqual(await idsOf({ q, page: 1 }));
     expect(await idsOf({ q, page: 2 })).toEqual(created.slice(20));

@@ -47,7 +47,7 @@ const spellingsOf = ({ text }: Secret): string[] => [
 ];
 const foundIn = (secrets: Secret[], text: string): Secret[] =>
   secrets.filter((secret) => spellingsOf(secret).some((spelling) => text.includes(spelling)));
-const told = (where: string, secrets: Secret[]): string[] =>
+const leaks = (where: string, secrets: Secret[]): string[] =>
   secrets.map(({ kind, text }) => `${where} holds the ${kind} ${text}`);
 
 inEachMode('secrets', ({ mode }) => {
@@ -114,8 +114,8 @@ inEachMode('secrets', ({ mode }) => {
     keep('API key', recovered.api_key);
 
     const url = (): string => `${seller.url}/${keep('endpoint URL', canary())}?token=${keep('endpoint URL', canary())}`;
-    const discreet = anyone.authorizedBy(`Bearer ${recovered.api_key}`);
-    const listing = await discreet.listings.create({
+    const recoveredAgent = anyone.authorizedBy(`Bearer ${recovered.api_key}`);
+    const listing = await recoveredAgent.listings.create({
       name: `Discreet ${canary()}`,
       description: 'Keeps its address to itself.',
       pricing_model: 'per_call',
@@ -123,8 +123,8 @@ inEachMode('secrets', ({ mode }) => {
       private_endpoint_url: url(),
     });
     keep('signing secret', listing.gateway_signing_secret!);
-    const { endpoint } = discreet;
-    await discreet.listings.update(listing, { private_endpoint_url: url() });
+    const { endpoint } = recoveredAgent;
+    await recoveredAgent.listings.update(listing, { private_endpoint_url: url() });
     await endpoint.update(listing, {
       private_endpoint_url: url(),
       auth_header: { name: 'X-Seller-Key', value: keep('auth header', canary()) },
@@ -216,7 +216,7 @@ inEachMode('secrets', ({ mode }) => {
       expect(run.problems).toEqual([]);
 
       for (const name of marketplace.processes)
-        expect(told(`the log of ${name}`, foundIn(secrets, marketplace.logs(name)))).toEqual([]);
+        expect(leaks(`the log of ${name}`, foundIn(secrets, marketplace.logs(name)))).toEqual([]);
       expect(marketplace.processes.map((name) => marketplace.logs(name)).join('').length).toBeGreaterThan(1_000);
 
       const found: string[] = [];
@@ -224,7 +224,7 @@ inEachMode('secrets', ({ mode }) => {
         // A seller's answer is kept for whoever paid for it.
         const kept =
           table === 'gateway.gateway_requests' ? secrets.filter(({ kind }) => kind !== 'call body') : secrets;
-        found.push(...told(table, foundIn(kept, rows)));
+        found.push(...leaks(table, foundIn(kept, rows)));
       }
       expect(found).toEqual([]);
     });
@@ -247,7 +247,7 @@ inEachMode('secrets', ({ mode }) => {
         ),
       ]).toEqual([kind, true]);
     const carried = messages.flatMap(({ subject, payload }) =>
-      told(
+      leaks(
         subject,
         foundIn(
           secrets.filter(({ kind }) => !CARRIERS[kind].test(subject)),
@@ -256,7 +256,7 @@ inEachMode('secrets', ({ mode }) => {
       ),
     );
     expect([...new Set(carried)]).toEqual([]);
-    expect(told('Redis', foundIn(secrets, redis!.text()))).toEqual([]);
+    expect(leaks('Redis', foundIn(secrets, redis!.text()))).toEqual([]);
     expect(redis!.text().length).toBeGreaterThan(100);
   }, 120_000);
 });

@@ -149,13 +149,13 @@ inEachMode('subscriptions', (harness) => {
       for (const path of ['/subscribe', '/payments']) {
         const ask = (agent: Agent, listing_id: unknown, more: object = {}) =>
           agent.market.send('POST', path, { body: { listing_id, ...more } });
-        const told = async (answer: ReturnType<typeof ask>) => [(await answer).status, reasonOf(await answer)];
-        expect(await told(ask(nobody, monthly.id))).toEqual([401, 'unauthorized']);
-        expect(await told(ask(readOnly, monthly.id))).toEqual([403, 'scope_missing']);
-        expect(await told(ask(seller, monthly.id))).toEqual([403, 'own_listing']);
+        const refusalOf = async (answer: ReturnType<typeof ask>) => [(await answer).status, reasonOf(await answer)];
+        expect(await refusalOf(ask(nobody, monthly.id))).toEqual([401, 'unauthorized']);
+        expect(await refusalOf(ask(readOnly, monthly.id))).toEqual([403, 'scope_missing']);
+        expect(await refusalOf(ask(seller, monthly.id))).toEqual([403, 'own_listing']);
         for (const hidden of [randomUUID(), draft.id, gone.id])
-          expect(await told(ask(outsider, hidden))).toEqual([404, 'listing_not_found']);
-        expect(await told(ask(outsider, shop.listing.id))).toEqual([400, 'listing_per_call']);
+          expect(await refusalOf(ask(outsider, hidden))).toEqual([404, 'listing_not_found']);
+        expect(await refusalOf(ask(outsider, shop.listing.id))).toEqual([400, 'listing_per_call']);
         for (const [listing, more] of [
           ['nope', {}],
           [monthly.slug, {}],
@@ -163,7 +163,7 @@ inEachMode('subscriptions', (harness) => {
           [7, {}],
           [monthly.id, { unknown: 1 }],
         ] as const)
-          expect(await told(ask(outsider, listing, more))).toEqual([400, 'request_invalid']);
+          expect(await refusalOf(ask(outsider, listing, more))).toEqual([400, 'request_invalid']);
       }
       expect(reasonOf(await subscribeOnce(outsider, { listing_id: monthly.id, origin_currency: 'BTC' }))).toBe(
         'request_invalid',

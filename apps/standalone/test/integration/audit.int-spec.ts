@@ -2,7 +2,7 @@ import { migrate } from '@market/persistence';
 import { createDatabase, withClient } from '@market/testing';
 import { randomBytes } from 'node:crypto';
 import { adminCommands } from '../../src/admin/commands.js';
-import { keepingServices } from '../../src/keeping-services.js';
+import { statefulServices } from '../../src/stateful-services.js';
 
 interface Case {
   /** What the command is run with, and what is done before so that it has something to do. */
@@ -48,7 +48,7 @@ describe('the audit', () => {
 
   beforeAll(async () => {
     databaseUrl = await createDatabase();
-    for (const { database } of keepingServices) await migrate(database, databaseUrl);
+    for (const { database } of statefulServices) await migrate(database, databaseUrl);
   }, 60_000);
 
   /** Rows of every table but the audit's, as a number that any change of a row changes. */

@@ -19,7 +19,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { startEvmHarness, type EvmHarness } from '../../../payments-ledger/test/support/evm-harness.js';
 import { startRelayServer, type RelayServer } from '../../../payments-ledger/test/support/relay-server.js';
-import { keepingServices } from '../../src/keeping-services.js';
+import { statefulServices } from '../../src/stateful-services.js';
 import { services } from '../../src/services.js';
 import { admin } from '../support/admin.js';
 
@@ -35,7 +35,7 @@ let databaseUrl: string;
 let base: Environment;
 beforeAll(async () => {
   databaseUrl = await createDatabase();
-  for (const { database } of keepingServices) await migrate(database, databaseUrl);
+  for (const { database } of statefulServices) await migrate(database, databaseUrl);
   base = {
     DATABASE_URL: databaseUrl,
     ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
@@ -115,7 +115,7 @@ describe('doctor: variables and databases', () => {
     expect(await problemsWith(env)).toEqual([
       'database of catalog: MIGRATE_ON_START: is false, and there is no schema catalog yet; run npm run migrate',
     ]);
-    const catalog = keepingServices.find(({ name }) => name === 'catalog')!.database;
+    const catalog = statefulServices.find(({ name }) => name === 'catalog')!.database;
     await migrate({ ...catalog, migrations: [] }, url);
     expect(await problemsWith(env)).toEqual([
       expect.stringMatching(/^database of catalog: MIGRATE_ON_START: the schema catalog is not up to date/),
@@ -124,7 +124,7 @@ describe('doctor: variables and databases', () => {
 
   it('says where the data are of the other payments mode', async () => {
     const url = await createDatabase();
-    const gateway = keepingServices.find(({ name }) => name === 'gateway')!.database;
+    const gateway = statefulServices.find(({ name }) => name === 'gateway')!.database;
     await migrate(gateway, url);
     await withClient(url, (client) => client.query("INSERT INTO gateway.payments_mode (mode) VALUES ('live')"));
     expect(await problemsWith({ ...base, GATEWAY_DATABASE_URL: url })).toEqual([
@@ -180,7 +180,7 @@ describeNeeding('nats-server')('doctor: NATS', () => {
       },
     ));
 
-  it('names what a service may not hear', () => {
+  it('names what a service may not subscribe to', () => {
     const old: Record<ServiceName, ServiceTopology> = {
       ...topology,
       'api-gateway': { ...topology['api-gateway'], subscribes: topology['api-gateway'].subscribes.slice(1) },
@@ -190,7 +190,7 @@ describeNeeding('nats-server')('doctor: NATS', () => {
       async (url) => {
         const { subject } = topology['api-gateway'].subscribes[0]!;
         expect(await problemsWith(envOf(url))).toEqual([
-          `NATS of api-gateway: NATS_NKEY_SEED: its user may not hear ${subject}; run deploy/nats/generate-keys.mjs again and reload the server`,
+          `NATS of api-gateway: NATS_NKEY_SEED: its user may not subscribe to ${subject}; run deploy/nats/generate-keys.mjs again and reload the server`,
         ]);
       },
     );

@@ -1,8 +1,8 @@
 import { migrate } from '@market/persistence';
 import { createDatabase, freshDatabase, withClient } from '@market/testing';
-import { keepingServices } from '../../src/keeping-services.js';
+import { statefulServices } from '../../src/stateful-services.js';
 
-const definitions = keepingServices.map(({ database }) => [database.schema, database] as const);
+const definitions = statefulServices.map(({ database }) => [database.schema, database] as const);
 
 describe.each(definitions)('the schema of %s', (schema, definition) => {
   const tables = `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = '${schema}'`;

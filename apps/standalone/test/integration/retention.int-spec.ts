@@ -4,7 +4,7 @@ import { createDatabase, withClient } from '@market/testing';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { mock } from 'node:test';
-import { keepingServices } from '../../src/keeping-services.js';
+import { statefulServices } from '../../src/stateful-services.js';
 
 const DOCUMENT = new URL('../../../../docs/operations.md', import.meta.url);
 
@@ -17,7 +17,7 @@ function documented(): { table: string; service: string; job: string | undefined
     .filter((line) => /^\| [a-z]/.test(line) && !/^\| service /.test(line));
   return rows.flatMap((row) => {
     const [, service, tables, , job] = row.split('|').map((cell) => cell.trim());
-    const services = service === 'each' ? keepingServices.map(({ name }) => name) : [service!];
+    const services = service === 'each' ? statefulServices.map(({ name }) => name) : [service!];
     return services.flatMap((name) =>
       tables!.split(', ').map((table) => ({
         service: name,
@@ -32,7 +32,7 @@ describe('what is kept, and for how long', () => {
   it('is documented of every table, and what is pruned has its job', async () => {
     const databaseUrl = await createDatabase();
     const every = mock.method(Jobs.prototype, 'every');
-    const running = await runProcess(keepingServices, inProcessTransport(), {
+    const running = await runProcess(statefulServices, inProcessTransport(), {
       DATABASE_URL: databaseUrl,
       LOG_LEVEL: 'error',
       ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,

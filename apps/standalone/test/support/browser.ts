@@ -18,7 +18,7 @@ export interface Window {
   readonly page: Page;
   readonly context: BrowserContext;
   /** Uncaught errors of the page and violations of its Content-Security-Policy. */
-  readonly misdeeds: string[];
+  readonly violations: string[];
 }
 
 export async function openWindow(
@@ -27,15 +27,15 @@ export async function openWindow(
   options: BrowserContextOptions = {},
 ): Promise<Window> {
   const context = await browser.newContext({ baseURL: baseUrl, locale: 'en-US', timezoneId: 'UTC', ...options });
-  const misdeeds: string[] = [];
+  const violations: string[] = [];
   const page = await context.newPage();
   page.setDefaultTimeout(10_000);
-  page.on('pageerror', ({ message }) => void misdeeds.push(`error: ${message}`));
+  page.on('pageerror', ({ message }) => void violations.push(`error: ${message}`));
   page.on('dialog', (dialog) => {
-    misdeeds.push(`dialog: ${dialog.message()}`);
+    violations.push(`dialog: ${dialog.message()}`);
     void dialog.dismiss();
   });
-  await context.exposeBinding('reportViolation', (_source, what: string) => void misdeeds.push(`policy: ${what}`));
+  await context.exposeBinding('reportViolation', (_source, what: string) => void violations.push(`policy: ${what}`));
   await context.addInitScript(() =>
     document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) =>
       (window as unknown as { reportViolation(what: string): void }).reportViolation(
@@ -43,7 +43,7 @@ export async function openWindow(
       ),
     ),
   );
-  return { page, context, misdeeds };
+  return { page, context, violations };
 }
 
 /** Signs in with the test wallet that the page offers in the sandbox. */
@@ -67,7 +67,7 @@ export async function claim(page: Page, agent: Agent): Promise<void> {
 }
 
 /** Saves a screenshot of the page if SCREENSHOTS_DIR names a directory, as it does in CI. */
-export async function keepPicture(page: Page, name: string): Promise<void> {
+export async function saveScreenshot(page: Page, name: string): Promise<void> {
   const directory = process.env.SCREENSHOTS_DIR;
   if (!directory) return;
   await mkdir(directory, { recursive: true });

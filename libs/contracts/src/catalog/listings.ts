@@ -106,7 +106,7 @@ const privateEndpointUrl = text(1, 2_048)
 type Changes<F extends Record<string, z.ZodType>> = {
   [K in keyof F]: z.ZodOptional<F[K] extends z.ZodDefault<infer T extends z.ZodType> ? T : F[K]>;
 };
-/** The same fields in a change: what is left out stays as it is. */
+/** The same fields in a change; an omitted field is not changed. */
 const changesOf = <F extends Record<string, z.ZodType>>(fields: F) =>
   Object.fromEntries(
     Object.entries(fields).map(([name, field]) => [
@@ -133,7 +133,7 @@ const providerView = z.object({
 
 /**
  * How well calls of a listing went, from paid calls and the marketplace's own tests. `live`: a call or a test was delivered, and its
- * endpoint takes calls. Rates are null where nothing was tried in that time, latencies where nothing was delivered.
+ * endpoint takes calls. Rates are null if there were no calls in that time, latencies if nothing was delivered.
  */
 export const qualityView = z.object({
   live: z.boolean(),
@@ -178,7 +178,7 @@ export const listingDetail = listingView.extend({
   endpoint_status: z.string().optional(),
 });
 
-/** `reliable`: live ones first, and among them those whose success is the surest. */
+/** `reliable`: live ones first, ordered by the surety of their success. */
 export const listingOrder = z.enum(['newest', 'popular', 'reliable', 'price_low', 'price_high']);
 
 export const listCategories = defineRequest({
@@ -207,7 +207,7 @@ export const searchListings = defineRequest({
     sellerId: id.optional(),
     ...pageRequest,
   }),
-  /** `itemsJson` is an array of `listingView`, as text, since most who ask pass it on as it is; `listingsOf` reads it. Totals up to 10,000 are no estimates. */
+  /** `itemsJson` is an array of `listingView`, as text, since most callers pass it on unchanged; `listingsOf` reads it. Totals up to 10,000 are exact. */
   output: z.object({ itemsJson: z.string(), total: z.number().int(), totalIsEstimate: z.boolean() }),
   refusals: {},
 });
@@ -237,7 +237,7 @@ export const getSellerQuality = defineRequest({
   refusals: {},
 });
 
-/** Slugs of active listings that resemble one which names nothing, the most alike first. */
+/** Slugs of active listings that resemble an unknown one, the most similar first. */
 export const suggestSlugs = defineRequest({
   subject: 'rpc.catalog.suggest-slugs.v1',
   input: z.object({ slug: z.string() }),
@@ -400,7 +400,7 @@ export const offering = z.object({
 });
 export type Offering = z.output<typeof offering>;
 
-/** And what a call of it is to look like, both as JSON text, where its seller says so. */
+/** With the schema and the example of a call's body, both as JSON text, if its seller gave them. */
 export const callableOffering = offering.extend({
   inputSchema: z.string().nullish(),
   exampleInput: z.string().nullish(),
@@ -423,7 +423,7 @@ export const listingChanged = defineEvent({
   payload: z.object({ ...offering.shape, version: z.number().int(), changedAt: timestamp }),
 });
 
-/** A listing was taken off the market; not told again while it is. */
+/** A listing was taken off the market; not repeated while it is suspended. */
 export const listingSuspended = defineEvent({
   subject: 'evt.catalog.listing-suspended.v1',
   payload: z.object({

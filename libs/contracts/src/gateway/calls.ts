@@ -154,10 +154,10 @@ export const executeCall = defineRequest({
 });
 
 const { listing_unavailable, delivery_postponed, listing_busy, result_not_kept, ...ofCalls } = executeCall.refusals;
-const comesAgain = { keep: ['PAYMENT-SIGNATURE'] };
+const keepSignature = { keep: ['PAYMENT-SIGNATURE'] };
 
 /**
- * A call for whoever has no key: an x402 client, whose signature names the wallet that buys. `authorization` as in
+ * A call without a key, by an x402 client, whose signature names the wallet that buys. `authorization` as in
  * `executeCall`. Without one the answer is what to pay, and nothing is stored. An empty body asks for the price alone; any other must fit the
  * listing's input_schema, where it has one.
  */
@@ -211,18 +211,18 @@ export const executeKeylessCall = defineRequest({
       'conflict',
       'This signature pays for another request body; the payment is untouched: repeat the body it was first sent with',
       z.object({}),
-      { nextAction: 'fix_request', ...comesAgain },
+      { nextAction: 'fix_request', ...keepSignature },
     ),
     listing_mismatch: declareRefusal(
       'conflict',
       'This signature pays for another listing; the payment is untouched',
       z.object({}),
-      { nextAction: 'fix_request', ...comesAgain },
+      { nextAction: 'fix_request', ...keepSignature },
     ),
-    listing_unavailable: { ...listing_unavailable, recovery: { nextAction: 'retry_after_delay', ...comesAgain } },
-    listing_busy: { ...listing_busy, recovery: { nextAction: 'retry_after_delay', ...comesAgain } },
+    listing_unavailable: { ...listing_unavailable, recovery: { nextAction: 'retry_after_delay', ...keepSignature } },
+    listing_busy: { ...listing_busy, recovery: { nextAction: 'retry_after_delay', ...keepSignature } },
     overloaded: ofCalls.overloaded,
-    delivery_postponed: { ...delivery_postponed, recovery: { nextAction: 'retry_after_delay', ...comesAgain } },
+    delivery_postponed: { ...delivery_postponed, recovery: { nextAction: 'retry_after_delay', ...keepSignature } },
     result_not_kept: {
       ...result_not_kept,
       recovery: { nextAction: 'request_new_payment_requirements', drop: ['PAYMENT-SIGNATURE'] },
@@ -297,7 +297,7 @@ export const listGatewayRequests = defineRequest({
   input: z.object({
     role: z.enum(['buyer', 'seller', 'all']).default('all'),
     status: gatewayRequestStatus.optional(),
-    listingId: id.optional(),
+    listing_id: id.optional(),
     from: timestamp.optional(),
     to: timestamp.optional(),
     ...cursorRequest,

@@ -37,7 +37,7 @@ export const getListingQuality = defineRequest({
   refusals: {},
 });
 
-/** `surety` is the success rate of 30 days that the evidence is enough for, from 0 to 1. A consumer keeps the highest `version`. */
+/** `surety` is the lower bound of the success rate of 30 days (Wilson's score interval), from 0 to 1. A consumer keeps the highest `version`. */
 export const listingQualityMeasured = defineEvent({
   subject: 'evt.gateway.listing-quality-measured.v1',
   payload: z.object({

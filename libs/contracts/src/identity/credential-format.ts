@@ -18,7 +18,7 @@ export const sessionTokenOf = (secret: string): string => `${SESSION_PREFIX}${se
 
 /**
  * SHA-256 in hex, by which every service knows a key; null when form or checksum are wrong, so that noise is refused
- * without asking anybody. A plain hash is enough: nobody guesses 256 random bits.
+ * without a request. A plain hash is enough, because 256 random bits cannot be guessed.
  */
 export const hashApiKey = (text: string): string | null => hashUnder(KEY_PREFIX, text);
 

@@ -4,7 +4,7 @@ import { accountType, id, text, timestamp } from '../shared/index.js';
 import { profile } from './agents.js';
 import { apiKeyView } from './api-keys.js';
 
-/** Why an operator does something: kept, and shown to operators alone. */
+/** The reason of an operator's action: stored, and shown only to operators. */
 export const operatorsReason = text(1, 1_000).describe('Why; kept, and shown to operators alone.');
 
 const agentNotFound = declareRefusal('not-found', 'No such agent', z.object({}));
@@ -60,7 +60,7 @@ export const revokeAnyKey = defineRequest({
   refusals: { api_key_not_found: declareRefusal('not-found', 'No such API key', z.object({})) },
 });
 
-/** Writes down what an operator looks at, before it is shown. */
+/** Records what an operator reads, before it is shown. */
 export const recordOperatorRead = defineRequest({
   subject: 'rpc.identity.record-operator-read.v1',
   input: z.object({ command: z.string().max(50), subject: z.string().max(200) }),

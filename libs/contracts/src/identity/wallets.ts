@@ -8,7 +8,6 @@ export const chainType = z.enum(['evm', 'solana']);
 export const walletCapability = z.enum(['login', 'recovery', 'payer', 'payout']);
 export const walletStatus = z.enum(['active', 'disabled']);
 export type WalletCapability = z.output<typeof walletCapability>;
-export type WalletStatus = z.output<typeof walletStatus>;
 
 export const walletSummary = z.object({
   id,
@@ -173,7 +172,7 @@ export const findPayoutWallets = defineRequest({
   refusals: {},
 });
 
-/** Whose payout wallet an address is now; null where it is nobody's. */
+/** The account whose payout wallet an address is now, or null. */
 export const findPaidSeller = defineRequest({
   subject: 'rpc.identity.find-paid-seller.v1',
   repeatable: true,

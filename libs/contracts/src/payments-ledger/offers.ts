@@ -268,7 +268,7 @@ export const claimPayment = defineRequest({
     listingId: id,
     bodyDigest: sha256Hex,
     leaseMs: z.number().int().min(1000).max(300_000),
-    /** The process that claims, anew each time it starts. */
+    /** The id of the process that claims; each start has a new one. */
     holderId: id,
     /** A decoded `PAYMENT-SIGNATURE` as JSON text: pays an offer that no money came for. It is charged when the answer is settled, and not before. */
     authorization: z.string().max(16_384).optional(),

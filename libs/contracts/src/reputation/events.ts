@@ -8,7 +8,7 @@ export const eventId = z.string().regex(/^\d{1,18}$/);
 /** Where to read on: behind an event, or behind all that there are. */
 export const eventCursor = z.string().regex(/^(\d{1,18}|now)$/);
 
-/** What accounts are told of. Types are added without notice: who reads events passes over those that it does not know. */
+/** The types of account events. Types are added without notice: readers must skip those that they do not know. */
 export const EVENT_TYPES = {
   sale: 'A call of your listing was delivered and charged.',
   delivery_failed: 'A call failed at its seller; told to both sides, data.role says which one you are.',
@@ -27,7 +27,7 @@ export const EVENT_TYPES = {
 } as const;
 export type EventType = keyof typeof EVENT_TYPES;
 
-/** Ids grow in the order in which events are told; `at` is when it happened. */
+/** Ids grow in the order in which events were written; `at` is when it happened. */
 export const accountEvent = z.object({
   id: eventId,
   type: z.string().describe(
@@ -47,7 +47,7 @@ export const listEvents = defineRequest({
   subject: 'rpc.reputation.list-events.v1',
   repeatable: true,
   input: z.object({ after: eventCursor, limit: z.number().int().min(1).max(100) }),
-  /** `latest` is the id of the account's latest event, told to who asks for what comes after now. */
+  /** `latest` is the id of the account's latest event, from which a reader of only new events starts. */
   output: z.object({ items: z.array(accountEvent), hasMore: z.boolean(), latest: eventId.optional() }),
   refusals: {},
 });

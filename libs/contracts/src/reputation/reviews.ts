@@ -7,7 +7,7 @@ const listingNotFound = declareRefusal('not-found', 'No such listing', z.object(
   nextAction: 'choose_another_listing',
 });
 
-/** A review as it is stored; the edge puts a name to the reviewer, which is always an agent. */
+/** A review as it is stored. The edge adds the name of the reviewer, which is always an agent. */
 export const reviewRecord = z.object({
   id,
   listing_id: id,

@@ -12,7 +12,7 @@ export const agentScore = z.object({
   market_score: scale,
   /** bronze below 250, silver below 500, gold below 750, platinum above; `unrated` while unscored. */
   score_tier: z.enum(['unrated', 'bronze', 'silver', 'gold', 'platinum']),
-  /** Why the score says little yet; null once it does. */
+  /** Why the score is provisional; null if it is not. */
   provisional: z
     .object({
       reason: z.enum(['no_transactions', 'few_transactions', 'few_independent_buyers']),

@@ -8,7 +8,7 @@ const perPayment =
   'US dollars that one payment may cost, of a call or of a period of a subscription; null is no limit.';
 const perPeriod = (period: string): string => `US dollars that may be spent in a ${period} of UTC; null is no limit.`;
 
-/** What an API key or a whole agent may spend, as it is set and shown. What is left out sets no limit. */
+/** What an API key or a whole agent may spend, as it is set and shown. An omitted field sets no limit. */
 export const budgetFields = z.strictObject({
   per_call_usd: usdAmount.nullable().default(null).describe(perPayment),
   per_day_usd: usdAmount.nullable().default(null).describe(perPeriod('day')),

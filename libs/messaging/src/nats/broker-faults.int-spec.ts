@@ -26,21 +26,21 @@ describeNeeding('nats-server')('a broker', () => {
   afterEach(() => harness.stop());
 
   const listen = async (): Promise<number[]> => {
-    const heard: number[] = [];
+    const received: number[] = [];
     await (
       await harness.connect('gateway')
     ).consumeEvents(
       happened.subject,
-      async (events) => void heard.push(...events.map(({ payload }) => (payload as { n: number }).n)),
+      async (events) => void received.push(...events.map(({ payload }) => (payload as { n: number }).n)),
     );
-    return heard;
+    return received;
   };
 
   it('that is killed and comes back: requests are unavailable meanwhile and answered after, no event is lost', async () => {
     const replica = await startReplica('only', await harness.connect('catalog'));
     const emitter = await harness.connect('catalog');
     const bus = new MessageBus(await harness.connect('gateway'), testTopology.gateway);
-    const heard = await listen();
+    const received = await listen();
     await emitter.publishEvents([event(1)]);
 
     await harness.server.kill();
@@ -55,7 +55,7 @@ describeNeeding('nats-server')('a broker', () => {
       withinMs: 20_000,
     });
     await eventually(() => emitter.publishEvents([event(2)]), { withinMs: 20_000 });
-    await eventually(() => expect(new Set(heard)).toEqual(new Set([1, 2])), { withinMs: 20_000 });
+    await eventually(() => expect(new Set(received)).toEqual(new Set([1, 2])), { withinMs: 20_000 });
     await replica.close();
   }, 90_000);
 
@@ -107,19 +107,19 @@ describeNeeding('nats-server')('a broker', () => {
 
   it('that comes back without its memory is taught it again, and events flow', async () => {
     const emitter = await harness.connect('catalog');
-    const heard = await listen();
+    const received = await listen();
     await emitter.publishEvents([event(1)]);
-    await eventually(() => expect(heard).toContain(1));
+    await eventually(() => expect(received).toContain(1));
 
     await harness.server.restart({ forgetting: true });
     await eventually(() => emitter.publishEvents([event(2)]), { withinMs: 20_000 });
-    await eventually(() => expect(heard).toContain(2), { withinMs: 20_000 });
+    await eventually(() => expect(received).toContain(2), { withinMs: 20_000 });
   }, 60_000);
 
   it('that carries garbage stops nobody', async () => {
     const replica = await startReplica('only', await harness.connect('catalog'));
     const bus = new MessageBus(await harness.connect('gateway'), testTopology.gateway);
-    const heard = await listen();
+    const received = await listen();
     const [asker, emitter] = await Promise.all([rawConnection(harness, 'gateway'), rawConnection(harness, 'catalog')]);
     for (const garbage of [
       '',
@@ -138,7 +138,7 @@ describeNeeding('nats-server')('a broker', () => {
 
     expect((await bus.request(echo, { text: 'still here' }, newRequestContext())).text).toBe('still here');
     await (await harness.connect('catalog')).publishEvents([event(9)]);
-    await eventually(() => expect(heard).toEqual([9]));
+    await eventually(() => expect(received).toEqual([9]));
     await Promise.all([asker.close(), emitter.close(), replica.close()]);
   });
 });

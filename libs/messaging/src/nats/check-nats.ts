@@ -51,14 +51,14 @@ async function permissionProblems(
   connection: NatsConnection,
   { subscribes, calls }: Pick<ServiceTopology, 'subscribes' | 'calls'>,
 ): Promise<string[]> {
-  const heard = [...subscribes.map(({ subject }) => subject), ...servicesAsked({ calls }).map(progressSubject)];
+  const received = [...subscribes.map(({ subject }) => subject), ...servicesAsked({ calls }).map(progressSubject)];
   const refused: string[] = [];
-  for (const subject of heard)
+  for (const subject of received)
     connection.subscribe(subject, { callback: (error) => void (error && refused.push(subject)) });
   await connection.flush();
   return refused.map(
     (subject) =>
-      `NATS_NKEY_SEED: its user may not hear ${subject}; run deploy/nats/generate-keys.mjs again and reload the server`,
+      `NATS_NKEY_SEED: its user may not subscribe to ${subject}; run deploy/nats/generate-keys.mjs again and reload the server`,
   );
 }
 

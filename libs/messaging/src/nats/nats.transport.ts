@@ -38,7 +38,7 @@ export const REQUIRED_MAX_PAYLOAD = 9 * 1024 * 1024;
 
 const RECONNECT_WAIT_MS = 250;
 
-/** What a broker answers in place of a service that nobody serves. */
+/** The broker's answer to a request on a subject without a subscriber. */
 const NO_RESPONDERS = 503;
 
 /**
@@ -166,13 +166,13 @@ class NatsLink implements Link {
   ) {
     this.inbox = createInbox(inboxPrefixOf(service));
     connection.subscribe(`${this.inbox}.*`, {
-      callback: (error, message) => (error ? undefined : this.hearAnswer(message)),
+      callback: (error, message) => (error ? undefined : this.onReply(message)),
     });
     void this.watchConnection();
     void this.watchRequests();
     for (const service of servicesAsked(topology))
       connection.subscribe(progressSubject(service), {
-        callback: (error, message) => (error ? undefined : this.hearProgress(service, message.json())),
+        callback: (error, message) => (error ? undefined : this.onProgress(service, message.json())),
       });
   }
 
@@ -224,7 +224,7 @@ class NatsLink implements Link {
     }
   }
 
-  private hearAnswer(message: Msg): void {
+  private onReply(message: Msg): void {
     const request = this.waiting.get(message.subject);
     if (!request) return;
     this.waiting.delete(message.subject);
@@ -233,7 +233,7 @@ class NatsLink implements Link {
     request.resolve(message.json());
   }
 
-  private hearProgress(service: string, replies: string[]): void {
+  private onProgress(service: string, replies: string[]): void {
     this.naming.add(service);
     for (const reply of replies) {
       const request = this.waiting.get(reply);

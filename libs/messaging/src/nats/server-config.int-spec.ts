@@ -208,16 +208,16 @@ describeNeeding('nats-server')('the permissions of a broker', () => {
     });
     await answering.flush();
     const edge = await connectAs(users['api-gateway'], inboxPrefixOf('api-gateway'));
-    const heard: string[] = [];
+    const received: string[] = [];
     const inbox = `${inboxPrefixOf('api-gateway')}.test`;
     edge.subscribe(`${inboxPrefixOf('api-gateway')}.>`, {
-      callback: (_error, message) => void heard.push(message.string()),
+      callback: (_error, message) => void received.push(message.string()),
     });
     edge.publish(subject, '', { reply: inbox });
-    await eventually(() => expect(heard).toContain('first'));
+    await eventually(() => expect(received).toContain('first'));
     await answering.flush();
     await edge.flush();
-    expect(heard).toEqual(['first']);
+    expect(received).toEqual(['first']);
     await Promise.all([edge.close(), answering.close()]);
   });
 });

@@ -22,7 +22,7 @@ export interface NatsServerPlace {
 }
 
 /** What one service may publish and subscribe to, and nothing else. A subscription entry may end in ` <queue>`. */
-export interface NatsPermissions {
+interface NatsPermissions {
   publish: string[];
   subscribe: string[];
   /** Whether the service may publish replies. */
@@ -38,7 +38,7 @@ const PINGS_UNANSWERED = 3;
 const RESPONSE_WITHIN = '5m';
 
 /** A service's allow-lists, made from what it declares. */
-export function natsPermissionsOf(
+function natsPermissionsOf(
   service: ServiceName,
   { serves, calls, emits, consumes, signals, subscribes }: ServiceTopology,
 ): NatsPermissions {

@@ -27,7 +27,7 @@ const postpone = sql(
   'parked.postpone',
   "UPDATE parked_events SET attempts = $3, error = $4, retry_at = now() + $5 * interval '1 millisecond' WHERE subject = $1 AND event_id = $2 AND attempts = $3 - 1",
 );
-const bury = sql(
+const insertDeadLetter = sql(
   'dead-letters.add',
   'INSERT INTO dead_letters (subject, event_id, payload, error) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING',
 );
@@ -155,7 +155,7 @@ export class EventConsumer {
       if (!mine) return;
       // Recorded as handled, because a further delivery would park it again.
       await tx.query(recordNew, [event.subject, [event.id]]);
-      await tx.query(bury, [event.subject, event.id, JSON.stringify(event.payload), String(error)]);
+      await tx.query(insertDeadLetter, [event.subject, event.id, JSON.stringify(event.payload), String(error)]);
     });
   }
 }

@@ -76,9 +76,9 @@ export class Description {
   }
 
   /** What a reference refers to; the thing itself where it is none. */
-  the<T extends Reference>(thing: T): T {
-    if (!thing.$ref) return thing;
-    const names = thing.$ref.slice('#/'.length).split('/');
+  the<T extends Reference>(target: T): T {
+    if (!target.$ref) return target;
+    const names = target.$ref.slice('#/'.length).split('/');
     return names.reduce<unknown>((part, name) => (part as Record<string, unknown>)[name], this.document) as T;
   }
 }

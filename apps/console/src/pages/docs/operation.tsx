@@ -36,7 +36,7 @@ export function OperationDocs({ operation, of }: { operation: Operation; of: Des
             <>
               <h4>Parameters</h4>
               <dl className="fields">
-                {parameters.map(of.the, of).map(({ name, in: place, required, description: told, schema }) => (
+                {parameters.map(of.the, of).map(({ name, in: place, required, description: described, schema }) => (
                   <div key={`${place} ${name}`}>
                     <dt>
                       <code>{name}</code> <span className="muted">{place}</span>
@@ -44,7 +44,7 @@ export function OperationDocs({ operation, of }: { operation: Operation; of: Des
                     </dt>
                     <dd>
                       {schema && <span className="muted">{kindOf(schema, of)}. </span>}
-                      {told}
+                      {described}
                     </dd>
                   </div>
                 ))}

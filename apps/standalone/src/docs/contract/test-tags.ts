@@ -22,7 +22,7 @@ const NAMES = /(['"`])([a-z][a-z0-9-]*\.[^'"`$]*)\1/g;
  * The titles of all tests that carry `[spec: <row>, <row>]`. Where a table of cases fills in the rows (`[spec: ${row}]`),
  * they are those in quotes between the tagged title before and this one, operations aside, since those are named for other
  * reasons too.
- * @throws Error for a tag that stands elsewhere than at a title's end.
+ * @throws Error for a tag that is not at a title's end.
  */
 export async function taggedTests(repository: string, rows: ContractRow[]): Promise<TaggedTest[]> {
   const files = (

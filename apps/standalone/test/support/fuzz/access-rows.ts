@@ -77,7 +77,7 @@ const anyListing: AccessRow = {
     slug: ({ spare }) => spare.slug,
   },
 };
-const agentOfNobody: OwnedId = {
+const unknownAgent: OwnedId = {
   parameter: 'agentId',
   own: (fixtures) => fixtures.freshAgent(),
   unknown: 'agent_not_found',
@@ -201,8 +201,8 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
       unknown: 'gateway_request_not_found',
     },
   },
-  suspendAgent: { id: agentOfNobody },
-  releaseAgent: { id: agentOfNobody },
+  suspendAgent: { id: unknownAgent },
+  releaseAgent: { id: unknownAgent },
   suspendListing: anyListing,
   releaseListing: anyListing,
   revokeAnyKey: {

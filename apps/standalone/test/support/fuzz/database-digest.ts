@@ -20,7 +20,7 @@ const BOOKKEEPING: Record<string, { why: string; columns?: string[] }> = {
 /** Rows and digest of each table, by `schema.table`. */
 type Digest = Map<string, string>;
 
-const UNDER_WAY = 'events under way';
+const IN_FLIGHT = 'events under way';
 const LOOK_INTERVAL_MS = 300;
 const MAX_LOOKS = 100;
 
@@ -39,7 +39,7 @@ export class DatabaseWatch {
       GROUP BY 1, 2 ORDER BY 1, 2`);
     const watched = rows.filter(({ table }) => !(table in BOOKKEEPING) || BOOKKEEPING[table]!.columns !== undefined);
     if (watched.length < 15) throw new Error(`the marketplace seems to have ${watched.length} tables`);
-    return new DatabaseWatch(client, [countUnderWay(), ...watched.map(digestOf)].join(' UNION ALL '));
+    return new DatabaseWatch(client, [countInFlight(), ...watched.map(digestOf)].join(' UNION ALL '));
   }
 
   private async digest(): Promise<Digest> {
@@ -73,7 +73,7 @@ export class DatabaseWatch {
       await delay(LOOK_INTERVAL_MS);
       const before = last;
       last = await this.digest();
-      moving = [...(last.get(UNDER_WAY) === '0' ? [] : [UNDER_WAY]), ...differing(before, last)];
+      moving = [...(last.get(IN_FLIGHT) === '0' ? [] : [IN_FLIGHT]), ...differing(before, last)];
       if (moving.length === 0) return last;
     }
     throw new Error(`the database does not come to rest: ${moving.join(', ')}`);
@@ -84,7 +84,7 @@ const differing = (before: Digest, after: Digest): string[] =>
   [...after].filter(([name, digest]) => before.get(name) !== digest).map(([name]) => name);
 
 /** How many events were emitted and not yet handled by a service that consumes them. */
-function countUnderWay(): string {
+function countInFlight(): string {
   const schemaOf = (service: string): string => service.replaceAll('-', '_');
   const waiting = SERVICE_NAMES.flatMap((consumer) =>
     topology[consumer].consumes.map(({ subject }) => {
@@ -95,7 +95,7 @@ function countUnderWay(): string {
               AND NOT EXISTS (SELECT 1 FROM ${schemaOf(consumer)}.inbox i WHERE i.subject = e.subject AND i.event_id = e.id)`;
     }),
   );
-  return `SELECT '${UNDER_WAY}' AS name, sum(waiting)::text AS digest FROM (${waiting.join(' UNION ALL ')}) w`;
+  return `SELECT '${IN_FLIGHT}' AS name, sum(waiting)::text AS digest FROM (${waiting.join(' UNION ALL ')}) w`;
 }
 
 function digestOf({ schema, table, columns }: { schema: string; table: string; columns: string[] }): string {

@@ -9,7 +9,7 @@ const UNREADABLE = [
 ];
 
 /** An operation that takes no body refuses one that cannot be read all the same, and does not look at any other. */
-export function documentUnaskedBodies({ paths }: Pick<OpenAPIObject, 'paths'>): void {
+export function documentUnexpectedBodies({ paths }: Pick<OpenAPIObject, 'paths'>): void {
   for (const item of Object.values(paths)) {
     for (const [method, operation] of Object.entries(
       item as Record<string, { requestBody?: object; responses: Record<string, ErrorResponse> }>,

@@ -9,7 +9,7 @@ const PRICE_USD = 0.25;
 const QUESTION = { text: 'The quick brown fox jumps over the lazy dog' };
 const SECOND_QUESTION = { text: 'Pack my box with five dozen liquor jugs' };
 
-interface Story {
+interface Scenario {
   transcript: Transcript;
   desk: { url: string; isDown: boolean; calls: number; secret: string };
   buyer: Marketplace;
@@ -18,7 +18,7 @@ interface Story {
 }
 
 /** @throws BrokenPromise or MarketplaceError at the first answer that is not as documented. */
-export async function tellStory(baseUrl: string, transcript: Transcript, signal: AbortSignal): Promise<void> {
+export async function runScenario(baseUrl: string, transcript: Transcript, signal: AbortSignal): Promise<void> {
   const visitor = new Marketplace({ baseUrl, fetch: transcript.fetch, signal });
   const desk = { url: '', isDown: false, calls: 0, secret: '' };
   const server = await sellerServer<typeof QUESTION>(
@@ -40,13 +40,13 @@ export async function tellStory(baseUrl: string, transcript: Transcript, signal:
     const buyer = await registered(visitor, transcript, evmWallet(), 'Ada');
     const seller = await registered(visitor, transcript, solanaWallet(), 'Otto');
     const listing = await openShop(transcript, desk, seller);
-    const story = { transcript, desk, buyer, seller, listing };
-    await findShop(story);
-    const paid = await buyOnce(story);
-    await readTheBooks(story, paid);
-    await surviveFailingSeller(story);
-    await refuseWhatMustNotWork(story, paid);
-    await closeShop(story);
+    const scenario = { transcript, desk, buyer, seller, listing };
+    await findShop(scenario);
+    const paid = await buyOnce(scenario);
+    await readTheBooks(scenario, paid);
+    await surviveFailingSeller(scenario);
+    await refuseWhatMustNotWork(scenario, paid);
+    await closeShop(scenario);
   } finally {
     await server.close();
   }
@@ -69,7 +69,7 @@ async function registered(
   return marketplace;
 }
 
-async function openShop(transcript: Transcript, desk: Story['desk'], seller: Marketplace): Promise<CreatedListing> {
+async function openShop(transcript: Transcript, desk: Scenario['desk'], seller: Marketplace): Promise<CreatedListing> {
   transcript.step('Otto opens a desk that counts words, behind a private address');
   const listing = await seller.listings.create({
     name: `Word desk at ${new URL(desk.url).port}`,
@@ -92,7 +92,7 @@ async function openShop(transcript: Transcript, desk: Story['desk'], seller: Mar
   return listing;
 }
 
-async function findShop({ transcript, desk, buyer, listing }: Story): Promise<void> {
+async function findShop({ transcript, desk, buyer, listing }: Scenario): Promise<void> {
   transcript.step('Ada looks for somebody who counts words');
   const found = await buyer.listings.search({ q: listing.name, pricing_model: 'per_call', max_price: PRICE_USD });
   const detail = await buyer.listings.get(listing.slug);
@@ -109,7 +109,7 @@ async function findShop({ transcript, desk, buyer, listing }: Story): Promise<vo
   transcript.promise('No public answer shows the private address', isPrivate);
 }
 
-async function buyOnce({ transcript, desk, buyer, listing }: Story): Promise<CallResult> {
+async function buyOnce({ transcript, desk, buyer, listing }: Scenario): Promise<CallResult> {
   transcript.step('Ada calls without paying, and learns what it costs', { isDetailed: true });
   const refusal = await refusalOf(buyer.call(listing, QUESTION));
   const offer = refusal?.payment;
@@ -147,7 +147,7 @@ async function buyOnce({ transcript, desk, buyer, listing }: Story): Promise<Cal
   return result;
 }
 
-async function readTheBooks({ transcript, buyer, seller, listing }: Story, paid: CallResult): Promise<void> {
+async function readTheBooks({ transcript, buyer, seller, listing }: Scenario, paid: CallResult): Promise<void> {
   transcript.step('Both hold a receipt');
   const receipts = [await latestReceipt(buyer), await latestReceipt(seller)];
   transcript.table([
@@ -193,7 +193,7 @@ async function readTheBooks({ transcript, buyer, seller, listing }: Story, paid:
   );
 }
 
-async function surviveFailingSeller({ transcript, desk, buyer, listing }: Story): Promise<void> {
+async function surviveFailingSeller({ transcript, desk, buyer, listing }: Scenario): Promise<void> {
   transcript.step('Otto’s desk fails on the next call');
   desk.isDown = true;
   const failed = await buyer.call(listing, SECOND_QUESTION, { pay: sandboxPayer(buyer) });
@@ -217,8 +217,8 @@ async function surviveFailingSeller({ transcript, desk, buyer, listing }: Story)
   transcript.promise('It is charged once, without paying again', charges.length === 2 && desk.calls === 3, charges);
 }
 
-async function refuseWhatMustNotWork(story: Story, { relayRequestId }: CallResult): Promise<void> {
-  const { transcript, desk, buyer, seller, listing } = story;
+async function refuseWhatMustNotWork(scenario: Scenario, { relayRequestId }: CallResult): Promise<void> {
+  const { transcript, desk, buyer, seller, listing } = scenario;
   transcript.step('What must not work');
   const forged = await fetch(desk.url, { method: 'POST', body: JSON.stringify(QUESTION) });
   transcript.promise(
@@ -236,11 +236,11 @@ async function refuseWhatMustNotWork(story: Story, { relayRequestId }: CallResul
     mismatch,
   );
   const pay = sandboxPayer(buyer);
-  const tooDear = await refusalOf(buyer.call(listing, { text: 'cheaper?' }, { pay, maxPriceUsd: '0.249999' }));
+  const tooExpensive = await refusalOf(buyer.call(listing, { text: 'cheaper?' }, { pay, maxPriceUsd: '0.249999' }));
   transcript.promise(
     'A price above Ada’s limit: refused on her side, nothing paid',
-    tooDear?.code === 'PRICE_ABOVE_LIMIT',
-    tooDear,
+    tooExpensive?.code === 'PRICE_ABOVE_LIMIT',
+    tooExpensive,
   );
 
   const foreign = await refusalOf(seller.receipts.get(await latestReceipt(buyer)));
@@ -250,7 +250,7 @@ async function refuseWhatMustNotWork(story: Story, { relayRequestId }: CallResul
   transcript.promise('None of this reached the seller or the books', desk.calls === 3 && charges.length === 2, charges);
 }
 
-async function closeShop({ transcript, seller, buyer, listing }: Story): Promise<void> {
+async function closeShop({ transcript, seller, buyer, listing }: Scenario): Promise<void> {
   transcript.step('Otto closes');
   const removed = await seller.listings.remove(listing);
   const hidden = await refusalOf(buyer.listings.get(listing));

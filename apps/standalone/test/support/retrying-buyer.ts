@@ -19,9 +19,9 @@ const TIMEOUT_MS = 5_000;
  * A buyer that wants its answer, whatever happens to the marketplace: it repeats what got lost or was put off, always on
  * the same payment, and notes every status it saw. Nothing else is to be asked of a client.
  */
-export class TirelessBuyer {
+export class RetryingBuyer {
   readonly statuses = new Map<number, number>();
-  private isTired = false;
+  private isStopped = false;
 
   constructor(
     private readonly agent: Agent,
@@ -50,7 +50,7 @@ export class TirelessBuyer {
 
   /** Stops repeating requests. */
   rest(): void {
-    this.isTired = true;
+    this.isStopped = true;
   }
 
   /** Repeats a paid call until it is answered. */
@@ -82,20 +82,20 @@ export class TirelessBuyer {
       this.statuses.set(answer.status, (this.statuses.get(answer.status) ?? 0) + 1);
       return answer;
     };
-    return insist(what, noted, isDone, { giveUpAfterMs: this.giveUpAfterMs, isTired: () => this.isTired });
+    return retryUntil(what, noted, isDone, { giveUpAfterMs: this.giveUpAfterMs, isStopped: () => this.isStopped });
   }
 }
 
 /** Repeats a request that was lost or deferred until its answer is accepted. @throws Error when none is accepted in time. */
-export async function insist(
+export async function retryUntil(
   what: string,
   request: () => Promise<HttpAnswer>,
   isDone: (answer: HttpAnswer) => boolean,
-  { giveUpAfterMs = 120_000, isTired = () => false }: { giveUpAfterMs?: number; isTired?: () => boolean } = {},
+  { giveUpAfterMs = 120_000, isStopped = () => false }: { giveUpAfterMs?: number; isStopped?: () => boolean } = {},
 ): Promise<HttpAnswer> {
   const deadline = Date.now() + giveUpAfterMs;
   let last: unknown;
-  while (Date.now() < deadline && !isTired()) {
+  while (Date.now() < deadline && !isStopped()) {
     try {
       const answer = await request();
       if (isDone(answer)) return answer;

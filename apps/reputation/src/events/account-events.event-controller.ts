@@ -8,9 +8,9 @@ import { Controller } from '@nestjs/common';
 import { AccountEvents } from './account-events.js';
 import { toBothSides } from './both-sides.js';
 
-/** What accounts are told of that is no fact of a score. Sales, failures, refunds, subscriptions and reviews are told where they are counted. */
+/** Events of accounts that are no facts of a score. Events of sales, failures, refunds, subscriptions and reviews are written where they are counted. */
 @Controller()
-export class ToldEventController {
+export class AccountEventsEventController {
   constructor(private readonly events: AccountEvents) {}
 
   @HandleEvent(feesNearLimit)

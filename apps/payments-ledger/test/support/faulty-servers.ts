@@ -11,7 +11,7 @@ export const FAULTS = [
 ] as const;
 
 /** The URLs of parties of no use, one for each fault. */
-export async function startUselessParties(): Promise<{ urlOf(fault: (typeof FAULTS)[number]): string; stop(): void }> {
+export async function startFaultyServers(): Promise<{ urlOf(fault: (typeof FAULTS)[number]): string; stop(): void }> {
   const server = createServer(({ url }, response) => {
     const fault = FAULTS[Number(url!.slice(1, 2))];
     if (fault === 'answers HTML') response.setHeader('content-type', 'text/html').end('<html>It works!</html>');

@@ -5,7 +5,7 @@ import { paymentsLedger } from '@market/payments-ledger';
 import { reputation } from '@market/reputation';
 import type { ServiceDefinition } from '@market/runtime';
 
-export type KeepingService = ServiceDefinition & Required<Pick<ServiceDefinition, 'database'>>;
+export type StatefulService = ServiceDefinition & Required<Pick<ServiceDefinition, 'database'>>;
 
 /** The services that have a database, in the order in which they start. Commands of operators start faster without the edge. */
-export const keepingServices = [identity, catalog, paymentsLedger, gateway, reputation] as KeepingService[];
+export const statefulServices = [identity, catalog, paymentsLedger, gateway, reputation] as StatefulService[];

@@ -7,7 +7,7 @@ const LARGE_EVERY = 200;
 const LARGE_BYTES = 1_000_000;
 
 /** The steps of a buyer: asks for the price of a call, pays and makes the call. */
-export class Stories {
+export class Scenarios {
   private readonly pool: Pool;
   private begun = 0;
   /** The durations of calls with a small answer, in milliseconds. */
