@@ -13,7 +13,7 @@ export interface Summary {
   promptShare: number;
   refusedP99Ms: number;
   withoutRetryAfter: number;
-  /** Other statuses, and how often. */
+  /** Other statuses with their reasons, and how often. */
   others: string;
 }
 
@@ -24,12 +24,16 @@ export class Answers {
   private withoutRetryAfter = 0;
   private readonly others: Record<string, number> = {};
 
-  add(status: number, headers: Record<string, unknown>, tookMs: number): void {
+  /** @param reason of a refusal. */
+  add(status: number, headers: Record<string, unknown>, tookMs: number, reason = ''): void {
     if (status === 200) this.delivered.push(tookMs);
     else if (status === 503) {
       this.refused.push(tookMs);
       if (headers['retry-after'] === undefined) this.withoutRetryAfter += 1;
-    } else this.others[status] = (this.others[status] ?? 0) + 1;
+    } else {
+      const other = `${status} ${reason}`.trim();
+      this.others[other] = (this.others[other] ?? 0) + 1;
+    }
   }
 
   summary(): Summary {

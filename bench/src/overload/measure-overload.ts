@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { atRate } from '../at-rate.js';
 import { startChild } from '../child.js';
+import { ProcessorTime } from '../cost/processor-time.js';
 import { LIMITS_AS_SHIPPED, openShop, preparePaid } from '../fixtures.js';
 import { Answers, type Summary } from './answers.js';
 import { printBooks } from './books.js';
@@ -31,6 +32,9 @@ interface Row {
   seconds: number;
   answers: Summary;
   health: { asked: number; failed: number; slowestMs: number };
+  /** Processor time of the marketplace with its PostgreSQL, and of the load. */
+  usedMs: number;
+  loadMs: number;
 }
 
 /** The number of clients. A call is not sent while all of them wait. */
@@ -59,19 +63,26 @@ export async function measureOverload(options: OverloadOptions): Promise<void> {
       work: (answers: Answers) => Promise<number>,
     ): Promise<Row> => {
       process.stderr.write(`${name} …\n`);
+      const pids = market.processes.map((process) => market.pid(process)!);
+      const [before, loadBefore] = [ProcessorTime.of(pids), process.cpuUsage()];
       const [answers, health, startedAt] = [new Answers(), new HealthWatch(market), performance.now()];
       const sent = await work(answers);
       const took = (performance.now() - startedAt) / 1_000;
-      const row = {
+      const load = process.cpuUsage(loadBefore);
+      const healthSeen = await health.end();
+      await delay(REST_MS);
+      // The work that follows a call, such as its events, is part of its cost.
+      const { own, postgres } = ProcessorTime.of(pids).since(before);
+      return {
         name,
         offered: offered || sent / took,
         sent,
         seconds: took,
         answers: answers.summary(),
-        health: await health.end(),
+        health: healthSeen,
+        usedMs: own + postgres,
+        loadMs: (load.user + load.system) / 1_000,
       };
-      await delay(REST_MS);
-      return row;
     };
     const closed = (forSeconds: number) => async (answers: Answers) => {
       const endAt = performance.now() + forSeconds * 1_000;
@@ -111,10 +122,10 @@ function print(rows: Row[], { mode, seconds, apart }: OverloadOptions): void {
   const where = apart ? 'load on a core of its own' : 'seller and load on the same cores';
   console.log(`\n${mode}, ${seconds} s each, ${where}; calls a second, milliseconds\n`);
   console.log(
-    'load                offered    sent  delivered  of carried    p50    p99   refused  in 50 ms    p99  bare   health p100  failed   others',
+    'load                offered    sent  delivered  of carried    p50    p99   refused  in 50 ms    p99  bare   health p100  failed  ms each  load   others',
   );
   for (const row of rows) {
-    const { name, offered, sent, seconds: took, answers, health } = row;
+    const { name, offered, sent, seconds: took, answers, health, usedMs, loadMs } = row;
     const cells = [
       [offered.toFixed(0), 8],
       [(sent / took).toFixed(0), 8],
@@ -128,11 +139,13 @@ function print(rows: Row[], { mode, seconds, apart }: OverloadOptions): void {
       [String(answers.withoutRetryAfter), 6],
       [health.slowestMs.toFixed(0), 14],
       [String(health.failed), 8],
+      [(usedMs / answers.delivered).toFixed(2), 9],
+      [(loadMs / took / 1_000).toFixed(2), 6],
     ] as const;
     console.log(`${name.padEnd(19)}${cells.map(([cell, width]) => cell.padStart(width)).join('')}   ${answers.others}`);
   }
   console.log(
-    '\nrefused: 503; in 50 ms: the share of them; bare: those without Retry-After; failed: of the health requests\n',
+    '\nrefused: 503; in 50 ms: the share of them; bare: those without Retry-After; failed: of the health requests;\nms each: of a core, by the marketplace with its PostgreSQL, for a call that is delivered; load: the cores that the load takes\n',
   );
 }
 

@@ -48,9 +48,9 @@ export class PaidCalls {
       body: call.body,
       headers: { 'x-forwarded-for': addressOf(this.sent++), ...call.headers },
     });
-    await body.dump();
+    const text = await body.text();
     this.waiting -= 1;
-    answers.add(statusCode, headers, performance.now() - sentAt);
+    answers.add(statusCode, headers, performance.now() - sentAt, statusCode === 429 ? reasonOf(text) : undefined);
     if (statusCode === 200) this.delivered += 1;
     else this.calls.push(call);
     return true;
@@ -69,3 +69,6 @@ export class PaidCalls {
     await this.pool.close();
   }
 }
+
+const reasonOf = (text: string): string =>
+  (JSON.parse(text) as { error: { details: { reason: string } } }).error.details.reason;

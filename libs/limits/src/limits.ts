@@ -35,6 +35,9 @@ export abstract class Limits {
    */
   abstract consume(rule: LimitRule, key: string, cost?: number): Promise<LimitResult>;
 
+  /** What this process knows of a bucket by what it took from it; other processes are not asked. */
+  abstract peek(rule: LimitRule, key: string): LimitResult;
+
   /** Returns tokens that were taken for an operation that was not executed. The caller does not wait for it. */
   abstract putBack(rule: LimitRule, key: string, cost?: number): void;
 

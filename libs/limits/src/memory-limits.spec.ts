@@ -80,7 +80,8 @@ describe('MemoryLimits', () => {
     expect(await limits.consume(rule, 'a', 20)).toMatchObject({ allowed: true, remaining: 10 });
     expect(await limits.consume(rule, 'a', 20)).toMatchObject({ allowed: false, remaining: 10, retryAfterSeconds: 5 });
     expect(await limits.consume(rule, 'a', 10)).toMatchObject({ allowed: true, remaining: 0 });
-    expect(await limits.consume(rule, 'a', 0)).toMatchObject({ allowed: true, remaining: 0 });
+    expect(limits.peek(rule, 'a')).toMatchObject({ allowed: true, remaining: 0 });
+    expect(limits.peek(rule, 'b')).toMatchObject({ allowed: true, remaining: 30 });
   });
 
   it('lets a rule be made smaller', async () => {

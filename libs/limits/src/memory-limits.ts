@@ -31,6 +31,10 @@ export class MemoryLimits extends Limits {
     return resultOf(bucket, allowed, allowed ? after : lack, cost);
   }
 
+  peek(rule: LimitRule, key: string): LimitResult {
+    return this.take(rule, key, 0);
+  }
+
   putBack(rule: LimitRule, key: string, cost = 1): void {
     this.keep(rule, key, Math.max(0, this.lackOf(rule, key) - cost * bucketOf(rule).tokenMicros));
   }

@@ -120,6 +120,11 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
     return resultOf(bucket, allowed, lackMicros, cost);
   }
 
+  /** Each answer of Redis raises this process' own count, so it knows of what others took as soon as it takes something itself. */
+  peek(rule: LimitRule, key: string): LimitResult {
+    return this.own.peek(rule, key);
+  }
+
   putBack(rule: LimitRule, key: string, cost = 1): void {
     this.own.putBack(rule, key, cost);
     const { spanMicros, tokenMicros } = bucketOf(rule);

@@ -110,6 +110,18 @@ describeNeeding('redis-server')('RedisLimits', () => {
     expect(await admin.info('commandstats')).not.toContain('cmdstat_evalsha');
   });
 
+  it('looks into a bucket without asking Redis, and knows what others took once it took something itself', async () => {
+    const [mine, others] = processes as [RedisLimits, RedisLimits];
+    const key = newKey();
+    await others.consume(slow, key, 15);
+    await admin.config('RESETSTAT');
+    expect(mine.peek(slow, key).remaining).toBe(20);
+    expect(await admin.info('commandstats')).not.toContain('cmdstat_evalsha');
+    await mine.consume(slow, key);
+    expect(mine.peek(slow, key).remaining).toBe(4);
+    expect(others.peek(slow, key).remaining).toBe(5);
+  });
+
   it('goes on from what it knew when Redis is killed, and counts in Redis when it is there again', async () => {
     const key = newKey();
     expect(allowedOf(await ask(10, key))).toBe(10);

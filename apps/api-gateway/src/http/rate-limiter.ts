@@ -87,12 +87,18 @@ export class RateLimiter {
 
   /** Goes on to ask whose a credential is, unless too many that were nobody's came from its address. */
   beforeAsking(request: FastifyRequest, reply: FastifyReply, ask: () => void, done: Done): void {
-    this.countRefusal(request, reply, 0, ask, done);
+    if (!this.rates) return ask();
+    this.unlessExhausted(this.rates.refusals, siteOf(request.ip), reply, ask, done);
   }
 
   /** Turns away a request without a good credential, and counts that against its address. */
   reject(request: FastifyRequest, reply: FastifyReply, refusal: Error, done: Done): void {
-    this.countRefusal(request, reply, 1, () => done(refusal), done);
+    if (!this.rates) return done(refusal);
+    const rate = this.rates.refusals;
+    this.limits.consume(rate.rule, siteOf(request.ip)).then((result) => {
+      if (result.allowed) done(refusal);
+      else refuseExhausted(rate, result, reply, done);
+    }, done);
   }
 
   /** Counts a credential that is nobody's where the request is served all the same. */
@@ -100,36 +106,36 @@ export class RateLimiter {
     if (this.rates) void this.limits.consume(this.rates.refusals.rule, siteOf(request.ip));
   }
 
-  private countRefusal(request: FastifyRequest, reply: FastifyReply, cost: 0 | 1, goOn: () => void, done: Done): void {
-    if (!this.rates) return goOn();
-    this.unlessExhausted(this.rates.refusals, siteOf(request.ip), cost, reply, goOn, done);
-  }
-
   /**
    * One round trip to Redis, where there is one: rate and calls in flight are asked for together. A retry that delivers is paid for and not
-   * limited by rate; only those that do not deliver are counted, when they are answered.
+   * limited by rate; only those that do not deliver are counted, when they are answered. So for a retry Redis is asked for its place in flight alone.
    */
   private countCall(rate: Rate): Counter {
     return (request, reply, principal, done) => {
       const [kind, caller]: [Caller, string] = principal
         ? ['account', principal.accountId]
         : ['address', siteOf(request.ip)];
+      if (carriesPayment(request)) {
+        const admit = (): void => {
+          this.retries.set(request, caller);
+          done();
+        };
+        const acquire = (): void => void this.acquire(request, kind, caller).then(admit, done);
+        return this.unlessExhausted(this.rates!.retries, caller, reply, acquire, done);
+      }
       const acquired = this.acquire(request, kind, caller);
       // A refusal may come before the rate is known, which is when it is looked at; unhandled until then, it would end the process.
       acquired.catch(() => undefined);
-      const isRetry = carriesPayment(request);
-      const admit = (): void => {
-        if (isRetry) this.retries.set(request, caller);
-        done();
-      };
       const refuse = (refusal: Error): void => {
-        if (!isRetry) this.limits.putBack(rate.rule, caller);
+        this.limits.putBack(rate.rule, caller);
         done(refusal);
       };
-      const counted: Done = (limited) =>
-        void acquired.then(() => (limited ? done(limited) : admit()), limited ? () => done(limited) : refuse);
-      if (isRetry) this.unlessExhausted(this.rates!.retries, caller, 0, reply, counted, counted);
-      else this.count(rate, caller, reply, counted);
+      this.count(
+        rate,
+        caller,
+        reply,
+        (limited) => void acquired.then(() => done(limited), limited ? () => done(limited) : refuse),
+      );
     };
   }
 
@@ -139,20 +145,10 @@ export class RateLimiter {
     this.permits.set(request, [...(this.permits.get(request) ?? []), permit]);
   }
 
-  private unlessExhausted(
-    rate: Rate,
-    key: string,
-    cost: 0 | 1,
-    reply: FastifyReply,
-    goOn: () => void,
-    done: Done,
-  ): void {
-    const { points, perSeconds } = rate.rule;
-    this.limits.consume(rate.rule, key, cost).then((result) => {
-      if (result.allowed && result.remaining + cost > 0) return goOn();
-      tell(reply, rate, result);
-      done(rateLimited(rate.name, Math.ceil(perSeconds / points)));
-    }, done);
+  private unlessExhausted(rate: Rate, key: string, reply: FastifyReply, goOn: () => void, done: Done): void {
+    const result = this.limits.peek(rate.rule, key);
+    if (result.remaining > 0) goOn();
+    else refuseExhausted(rate, result, reply, done);
   }
 
   private count(rate: Rate, key: string, reply: FastifyReply, done: Done): void {
@@ -167,6 +163,12 @@ export class RateLimiter {
 /** Whether a call says that it is paid: by the id of an offer, or by a signed authorization. */
 const carriesPayment = ({ headers }: FastifyRequest): boolean =>
   headers['x-market-relay-request-id'] !== undefined || headers['payment-signature'] !== undefined;
+
+function refuseExhausted(rate: Rate, result: LimitResult, reply: FastifyReply, done: Done): void {
+  const { points, perSeconds } = rate.rule;
+  tell(reply, rate, result);
+  done(rateLimited(rate.name, Math.ceil(perSeconds / points)));
+}
 
 function rateOf(name: RateName, rule: LimitRule): Rate {
   const burst = rule.burst === undefined ? '' : `;market-burst=${rule.burst}`;

@@ -3,6 +3,7 @@ import { apiKeyOf, authenticate, createChallenge, getProfile } from '@market/con
 import { describeNeeding, eventually, startRedisServer } from '@market/testing';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { LISTING_ID, RELAY_REQUEST_ID, WALLET } from '../../src/openapi/example-values.js';
 import { gatewayResultExample } from '../../src/gateway/gateway.examples.js';
 import { answerEverything } from '../support/answers.js';
@@ -226,6 +227,42 @@ describe('rate limits', () => {
           await eventually(async () => expect(await admitted()).toBe(4), { withinMs: 12_000 });
         } finally {
           await second.stop();
+          await redis.stop();
+        }
+      });
+
+      it('ask Redis once for a paid call, and once more than that for a quote', async () => {
+        const redis = await startRedisServer();
+        const tell = (command: string): Promise<string> => {
+          const socket = connect(Number(new URL(redis.url).port), '127.0.0.1');
+          socket.write(`${command}\r\nQUIT\r\n`);
+          return text(socket);
+        };
+        await start({ RATE_LIMITS: `${LOW_LIMITS},calls=1000/1`, REDIS_URL: redis.url });
+        try {
+          const { key } = harness.agent();
+          harness.bus.answers(executeCall, () => DELIVERED);
+          const call = async (headers: Record<string, string>): Promise<void> => {
+            const { status } = await send(harness, 'POST', `/gateway/${LISTING_ID}`, { key, body: {}, headers });
+            expect(status).toBe(200);
+          };
+          const asked = async (): Promise<string[]> =>
+            [...(await tell('INFO commandstats')).matchAll(/cmdstat_(evalsha|zrem):calls=(\d+)/g)]
+              .map(([, command, count]) => `${command} ${count}`)
+              .toSorted();
+          await eventually(async () => {
+            await call({});
+            expect(await asked()).toHaveLength(2);
+          });
+          for (const [headers, questions] of [
+            [{ 'x-market-relay-request-id': RELAY_REQUEST_ID }, 1],
+            [{}, 2],
+          ] as [Record<string, string>, number][]) {
+            await tell('CONFIG RESETSTAT');
+            await call(headers);
+            await eventually(async () => expect(await asked()).toEqual([`evalsha ${questions}`, 'zrem 1']));
+          }
+        } finally {
           await redis.stop();
         }
       });

@@ -70,6 +70,7 @@ export class FreeCall {
           this.runCall.execute(
             { ...free, fence: held.fence, attempt: held.fence, time },
             target,
+            permit,
             call.input.body,
             context,
           ),

@@ -87,7 +87,7 @@ export class PaidCall {
       return ready;
     }
     try {
-      const end = await this.resumeOrRun(claim, ready.target, call, context);
+      const end = await this.resumeOrRun(claim, ready, call, context);
       return { ...end, gatewayRequestId: claim.gatewayRequestId, ownsKey: call.input.authorization !== undefined };
     } finally {
       ready.permit.release();
@@ -131,7 +131,7 @@ export class PaidCall {
 
   private async resumeOrRun(
     claim: Begun,
-    target: CallableEndpoint,
+    { target, permit }: Ready,
     { relayRequestId, digest, input }: PaidRequest,
     context: RequestContext,
   ): Promise<CallEnd> {
@@ -151,7 +151,7 @@ export class PaidCall {
     };
     return earlier.result
       ? this.runCall.settle(held, earlier.result, context)
-      : this.runCall.execute(held, target, input.body, context);
+      : this.runCall.execute(held, target, permit, input.body, context);
   }
 
   private release(claim: Claim, context: RequestContext): Promise<unknown> {

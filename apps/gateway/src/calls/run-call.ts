@@ -1,3 +1,4 @@
+import type { Permit } from '@market/limits';
 import { traceIdOf, type RequestContext } from '@market/messaging';
 import { Injectable, Logger } from '@nestjs/common';
 import { createHash } from 'node:crypto';
@@ -33,16 +34,30 @@ export class RunCall {
     private readonly claims: PaymentClaims,
   ) {}
 
-  execute(call: HeldCall, target: CallableEndpoint, body: string, context: RequestContext): Promise<CallEnd> {
-    return this.run(call, target, body, context).finally(() => call.time.end());
+  /** @param permit of the seller, which is free for another call as soon as the seller has answered. */
+  execute(
+    call: HeldCall,
+    target: CallableEndpoint,
+    permit: Permit,
+    body: string,
+    context: RequestContext,
+  ): Promise<CallEnd> {
+    return this.run(call, target, permit, body, context).finally(() => call.time.end());
   }
 
-  private async run(call: HeldCall, target: CallableEndpoint, body: string, context: RequestContext): Promise<CallEnd> {
+  private async run(
+    call: HeldCall,
+    target: CallableEndpoint,
+    permit: Permit,
+    body: string,
+    context: RequestContext,
+  ): Promise<CallEnd> {
     const { id, money, payment, fence, time } = call;
     this.tell('forwarded', call, context, { attempt: call.attempt });
     const outcome = await time.during('seller', () =>
       this.inHand.whileAtSeller(() => this.forward(call, target, body, context)),
     );
+    permit.release();
     const seller = { seller_status: outcome.statusCode, seller_ms: outcome.latencyMs };
     if (outcome.kind === 'failed') {
       this.tell('not_billable', call, context, { reason: outcome.reason, ...seller });

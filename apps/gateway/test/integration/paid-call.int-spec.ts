@@ -1,5 +1,5 @@
 import { getOffering } from '@market/contracts/catalog';
-import { claimPayment, listReceipts } from '@market/contracts/payments-ledger';
+import { claimPayment, listReceipts, settlePayment } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
 import { verifyRequest } from '@market/sdk/seller';
 import { eventually } from '@market/testing';
@@ -431,6 +431,23 @@ describe('the paid call', () => {
     expect(shop.seller.requests).toEqual([]);
     await harness.answer(buyer, shop, BODY, { relayRequestId: payment.relay_request_id, ...own });
     expect(shop.seller.requests.map(({ headers }) => headers['x-market-attempt'])).toEqual(['1']);
+  });
+
+  it('takes none of what the seller allows once the seller has answered, however long its settlement takes', async () => {
+    const shop = await harness.open();
+    await harness.configure(shop, { limits: { max_concurrency: 1 } });
+    const buyers = [newId(), newId()];
+    const ids = await Promise.all(buyers.map((buyer) => harness.buy(buyer, shop)));
+    const settled = harness.transport.sent(settlePayment);
+    const letGo = harness.transport.hold(settlePayment);
+    const calls: Promise<unknown>[] = [];
+    for (const [index, buyer] of buyers.entries()) {
+      calls.push(harness.answer(buyer, shop, BODY, { relayRequestId: ids[index]! }));
+      await eventually(() => expect(harness.transport.sent(settlePayment)).toBe(settled + calls.length));
+    }
+    letGo();
+    await Promise.all(calls);
+    expect(shop.seller.requests).toHaveLength(2);
   });
 
   it('is refused beyond the calls a minute that the seller allows', async () => {
