@@ -136,10 +136,10 @@ export class SellListingsHttpController {
   private async isPayable(context: RequestContext): Promise<boolean> {
     const [{ wallets }, signed] = await Promise.all([
       this.bus.request(listWallets, {}, context),
-      // A warning is not worth a refusal: without the ledger nobody is warned.
+      // A warning is not worth a refusal: while the ledger is away, as where no signed payments are taken, nobody is warned.
       this.bus.request(quoteExact, { calls: [] }, context).catch(() => null),
     ]);
-    if (signed === null) return true;
+    if (!signed?.networks.length) return true;
     return wallets.some(
       ({ status, chain_type, capabilities }) =>
         status === 'active' &&

@@ -229,7 +229,7 @@ describe('the x402 rail on Solana', () => {
     const [order, offered] = await quoted();
     const authorization = await sign(offered);
     harness.node.onRequest = (method) => (method === 'simulateTransaction' ? 'refuse' : undefined);
-    expect(await reasonOf(claim(order, offered, authorization))).toBe('service_unavailable');
+    expect(await reasonOf(claim(order, offered, authorization))).toBe('dependency_unavailable');
     harness.node.onRequest = undefined;
     expect(asClaimed(await claim(order, offered, authorization)).isSigned).toBe(true);
   });
