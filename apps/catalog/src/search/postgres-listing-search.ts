@@ -9,8 +9,10 @@ import {
   filterValues,
   isCounted,
   isFiltered,
+  hasText,
   landmark,
   matchesInSample,
+  matchesOf,
   follow,
   shown,
   type Bound,
@@ -62,6 +64,8 @@ const CONNECTIONS = {
     enable_hashjoin: 'off',
     enable_mergejoin: 'off',
     jit: 'off',
+    // Many search at a time.
+    max_parallel_workers_per_gather: '0',
     'pg_trgm.similarity_threshold': '0.4',
   },
 };
@@ -182,7 +186,7 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
   private async count(query: Query, { active, version }: ActiveCount): Promise<Total & { sorted?: Page }> {
     const most = this.bounds.counted;
     const guess = await this.guess(query, active);
-    if (!guess.isCertainlyMany) {
+    if (!guess.isCertainlyMany && hasText(query)) {
       // Matches have their keys with them, but for their popularity and reliability, which is looked up: not for more of them than an order is followed for.
       const sortable = isCounted(query.sort)
         ? Math.min(most, Math.ceil(Math.sqrt(FOLLOWED_FOR_SORTED * (query.offset + query.limit) * active)))
@@ -191,6 +195,10 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
         fewMatches(query, { most: most + 1, sortable }),
       );
       if (matches <= most) return { matches, isEstimate: false, version, ...(matches <= sortable && { sorted: page }) };
+    } else if (!guess.isCertainlyMany) {
+      // Counted off an index alone, which knows neither keys nor ids.
+      const { matches } = await this.ask<{ matches: number }>(matchesOf(query, most + 1));
+      if (matches <= most) return { matches, isEstimate: false, version };
     }
     return { matches: Math.max(guess.matches, most + 1), isEstimate: true, version };
   }

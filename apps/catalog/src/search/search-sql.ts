@@ -56,6 +56,15 @@ export const filterValues = ({
 
 export const isFiltered = (query: Query): boolean => filterValues(query).some((given) => given !== undefined);
 
+export const hasText = ({ text, tsquery }: Query): boolean => text !== undefined || tsquery !== undefined;
+
+/** How many listings match. @param most counted. */
+export const matchesOf = (query: Query, most: number): Bound =>
+  planned(
+    (bind) =>
+      `SELECT count(*)::int AS matches FROM (SELECT FROM listings l WHERE ${conditionsOf(query, bind).join(' AND ')} LIMIT ${bind(most, 'bigint')}) found`,
+  );
+
 /** How many listings match, and the page of them where they are few enough to be sorted. @param most counted. */
 export function fewMatches(query: Query, { most, sortable }: { most: number; sortable: number }): Bound {
   return planned((bind) => {
@@ -93,7 +102,7 @@ export function follow(query: Query, { after, offset, most, isBackward = false }
     const window = `LIMIT ${bind(query.limit, 'bigint')} OFFSET ${bind(offset, 'bigint')}`;
     if (!isFiltered(query))
       return `SELECT ${PAGE} FROM (SELECT ${id} AS id, ${column} AS key FROM ${listings} ${order} ${window}) page`;
-    const fits = fitsOf(query, bind);
+    const fits = `${filtersOf(query, bind).join(' AND ')} AS fits`;
     const looked = `${listings} ${order} LIMIT ${bind(most, 'bigint')}`;
     const followed = isCounted(query.sort)
       ? `SELECT l.id, ${column} AS key, ${fits} FROM (SELECT * FROM ${looked}) p JOIN listings l ON l.id = p.listing_id ${order}`
@@ -137,7 +146,6 @@ export const correction = (text: string): Bound =>
 
 const ACTIVE = `l.status = 'active'`;
 const MOST_RELIABLE = '9223372036854775807::bigint';
-const WORKING = `FROM endpoints endpoint WHERE endpoint.listing_id = l.id AND endpoint.status = 'active'`;
 
 /** Planned for its values each time: which of several indexes a filter narrows down the most depends on them. */
 function planned(write: (bind: Bind) => string): Bound {
@@ -165,23 +173,19 @@ const parsed = (text: string, bind: Bind): string =>
 
 function conditionsOf(query: Query, bind: Bind): string[] {
   const conditions = [...(query.inEveryState ? [] : [ACTIVE]), ...filtersOf(query, bind)];
-  if (query.live) conditions.push(`EXISTS (SELECT ${WORKING})`);
   return query.sellerId ? [`l.provider_id = ${bind(query.sellerId, 'uuid')}`, ...conditions] : conditions;
 }
 
 function filtersOf(query: Query, bind: Bind): string[] {
-  const { text, tsquery, categoryId, deliveryType } = query;
+  const { text, tsquery, categoryId, deliveryType, live } = query;
   const filters = priceFiltersOf(query, bind);
   if (tsquery !== undefined) filters.push(`l.search @@ ${bind(tsquery, 'tsquery')}`);
   else if (text !== undefined) filters.push(`l.search @@ ${parsed(text, bind)}`);
   if (categoryId !== undefined) filters.push(`l.category_id = ${bind(categoryId, 'uuid')}`);
   if (deliveryType !== undefined) filters.push(`l.delivery_type = ${bind(deliveryType, 'text')}`);
+  if (live) filters.push('l.is_live');
   return filters;
 }
-
-/** Whether a listing is one of those wanted. Its endpoint is looked up: as EXISTS, all endpoints would be read first. */
-const fitsOf = (query: Query, bind: Bind): string =>
-  `${[...filtersOf(query, bind), ...(query.live ? [`(SELECT true ${WORKING})`] : [])].join(' AND ')} AS fits`;
 
 /** Filters by price, which depends on the model; what is live is sold by the call. */
 function priceFiltersOf({ pricingModel, minPriceMicros, maxPriceMicros, live }: Query, bind: Bind): string[] {
@@ -204,7 +208,7 @@ function rangeOf(query: Query, bind: Bind): string[] {
 }
 
 const sampleOf = (query: Query, size: number, bind: Bind): string =>
-  `SELECT l.id, ${knownKey(query)} AS key, ${fitsOf(query, bind)} FROM listings l WHERE ${ACTIVE} ORDER BY right(l.id::text, 8) COLLATE "C" LIMIT ${bind(size, 'bigint')}`;
+  `SELECT l.id, ${knownKey(query)} AS key, ${filtersOf(query, bind).join(' AND ')} AS fits FROM listings l WHERE ${ACTIVE} ORDER BY right(l.id::text, 8) COLLATE "C" LIMIT ${bind(size, 'bigint')}`;
 
 /** Counts of calls, and what came of them, are in a table of their own, and looked up for those listings alone that are sorted by them. */
 const knownKey = ({ sort }: Query): string => (isCounted(sort) ? 'NULL' : ORDERS[sort].column);
