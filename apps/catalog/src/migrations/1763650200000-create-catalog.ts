@@ -336,7 +336,7 @@ async function createCorrection(runner: QueryRunner): Promise<void> {
         attempts := attempts + 1;
         EXIT WHEN attempts > 8;
         closest := NULL;
-        FOREACH threshold IN ARRAY ARRAY['0.5', '0.3'] LOOP
+        FOREACH threshold IN ARRAY ARRAY['0.5', '0.4', '0.3'] LOOP
           PERFORM set_config('pg_trgm.similarity_threshold', threshold, true);
           FOR candidate IN SELECT word, similarity(word, unknown) FROM listing_words WHERE word % unknown ORDER BY similarity DESC LIMIT 50 LOOP
             EXIT WHEN closest IS NOT NULL AND candidate.similarity < best;
