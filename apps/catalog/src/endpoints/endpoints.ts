@@ -22,8 +22,6 @@ const project = sql(
    WHERE known.version < excluded.version
    RETURNING listing_id, status`,
 );
-// Totals of searches for live listings are cached until a row is added here, as those of any search are.
-const noteChange = sql('active-listings.note-change', 'INSERT INTO active_listings (change) VALUES (0)');
 const failing = sql(
   'endpoints.failing',
   `SELECT endpoint.listing_id FROM endpoints endpoint JOIN listings l ON l.id = endpoint.listing_id
@@ -69,7 +67,6 @@ export class Endpoints {
       updates.map((endpoint) => JSON.stringify(endpoint.limits)),
       updates.map((endpoint) => endpoint.changedAt),
     ]);
-    if (changed.length > 0) await tx.query(noteChange);
     return changed.filter(({ status }) => status === 'active').map((row) => row.listing_id);
   }
 

@@ -96,9 +96,10 @@ const listings = batchSql(`
       price_micros bigint, delivery_type text, status text, created_at timestamptz, completed_calls bigint, endpoint_status text, surety float8)
   ), listing AS (
     INSERT INTO listings (id, version, provider_id, slug, name, description, tags, category_id, pricing_model, price_micros, pricing_currency, preferred_currency, delivery_type,
-      auth_method, formats, example_outputs, status, suspended_by, published_at, created_at, updated_at)
+      auth_method, formats, example_outputs, status, suspended_by, published_at, created_at, updated_at, is_live)
     SELECT id, 1, provider_id, slug, name, description, tags, category_id, pricing_model, price_micros, 'USD', 'USDC', delivery_type,
-      'api_key', '{json}', '[]', status, CASE WHEN status = 'suspended' THEN 'owner' END, CASE WHEN status <> 'draft' THEN created_at END, created_at, created_at FROM sample
+      'api_key', '{json}', '[]', status, CASE WHEN status = 'suspended' THEN 'owner' END, CASE WHEN status <> 'draft' THEN created_at END, created_at, created_at,
+      coalesce(endpoint_status = 'active', false) FROM sample
   ), slug AS (
     INSERT INTO listing_slugs (slug, listing_id) SELECT slug, id FROM sample
   ), endpoint AS (

@@ -7,12 +7,16 @@ import {
   correction,
   fewMatches,
   filterValues,
+  isCounted,
   isFiltered,
+  hasText,
   landmark,
   matchesInSample,
+  matchesOf,
   follow,
+  shown,
   type Bound,
-  type PageRow,
+  type Page,
   type PageEnd,
   type Query,
 } from './search-sql.js';
@@ -36,13 +40,15 @@ export interface SearchBounds {
 export const BOUNDS: SearchBounds = {
   counted: 10_000,
   sample: 500,
-  landmarks: 5_000,
-  followed: 50_000,
-  sorted: 50_000,
-  joined: 1_000,
+  landmarks: 2_500,
+  followed: 20_000,
+  sorted: 20_000,
+  joined: 200,
 };
-/** What looking at a listing along an order costs, where one of many that are sorted costs 1. */
-const FOLLOWED_FOR_SORTED = 1.5;
+/** What looking at a listing along an order costs, where one of many that are sorted costs 1. Without a text, the GIN index intersects longer lists. */
+const FOLLOWED_FOR_SORTED = { withText: 1.5, withoutText: 0.25 };
+/** How much dearer it is to follow an order whose keys are in another table. */
+const LOOKED_UP = 2;
 const COUNT_CACHE_TTL_MS = 60_000;
 
 /** Connections for searches alone: however many there are, the rest of the catalog has its own. */
@@ -58,6 +64,8 @@ const CONNECTIONS = {
     enable_hashjoin: 'off',
     enable_mergejoin: 'off',
     jit: 'off',
+    // Many search at a time.
+    max_parallel_workers_per_gather: '0',
     'pg_trgm.similarity_threshold': '0.4',
   },
 };
@@ -87,14 +95,17 @@ interface ActiveCount {
   version: string;
 }
 
-/** How many listings match, by filters. */
-interface Total {
+/** How many listings match. */
+interface Count {
   matches: number;
   isEstimate: boolean;
+}
+
+interface Total extends Count {
   version: string;
 }
 
-const NOTHING: PageRow = { itemsJson: '[]', shown: 0, key: null, id: null };
+const NOTHING: Page = { ids: [], key: null };
 
 /**
  * Searches with the indexes of the catalog's own tables. The number of matches decides how a page is found: a few are read
@@ -132,8 +143,8 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
     if (wanted.sellerId !== undefined) return this.findOfSeller(wanted);
     const activeCount = await this.ask<ActiveCount>([countActive, []]);
     if (isFiltered(wanted)) return this.findFiltered(wanted, activeCount);
-    const { itemsJson } = await this.pageOfAll(wanted, activeCount.active);
-    return { itemsJson, total: activeCount.active, totalIsEstimate: false };
+    const { active } = activeCount;
+    return this.answer(wanted, await this.pageOfAll(wanted, active), { matches: active, isEstimate: false });
   }
 
   async slugsLike(slug: string): Promise<string[]> {
@@ -142,10 +153,10 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
 
   /** The listings of one seller are few enough to be sorted. */
   private async findOfSeller(query: Query): Promise<FoundListings> {
-    const { matches, itemsJson } = await this.ask<PageRow & { matches: number }>(
+    const { matches, ...page } = await this.ask<Page & { matches: number }>(
       fewMatches(query, { most: MAX_OF_SELLER, sortable: MAX_OF_SELLER }),
     );
-    return { itemsJson, total: matches, totalIsEstimate: false };
+    return this.answer(query, page, { matches, isEstimate: false });
   }
 
   private async findFiltered(query: Query, activeCount: ActiveCount): Promise<FoundListings> {
@@ -157,31 +168,37 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
       const { sorted, ...counted } = await this.count(query, activeCount);
       if (counted.matches === 0) return this.findCorrected(query, activeCount);
       this.totals.set(filters, (total = counted));
-      if (sorted) return { itemsJson: sorted.itemsJson, total: total.matches, totalIsEstimate: false };
+      if (sorted) return this.answer(query, sorted, total);
     }
     const end = total.isEstimate ? active : total.matches;
     const page = query.offset < end ? await this.pageAmong(query, total.matches, active) : NOTHING;
-    return {
-      itemsJson: page.itemsJson,
-      total: total.isEstimate ? this.totalBeside(page, query, total.matches) : total.matches,
-      totalIsEstimate: total.isEstimate,
-    };
+    return this.answer(query, page, total);
+  }
+
+  private async answer(query: Query, page: Page, { matches, isEstimate }: Count): Promise<FoundListings> {
+    const { itemsJson } =
+      page.ids.length > 0 ? await this.ask<{ itemsJson: string }>(shown(query, page.ids)) : { itemsJson: '[]' };
+    const total = isEstimate ? this.totalBeside(page, query, matches) : matches;
+    return { itemsJson, total, totalIsEstimate: isEstimate };
   }
 
   /** With the page that was asked for where it came of itself. */
-  private async count(query: Query, { active, version }: ActiveCount): Promise<Total & { sorted?: PageRow }> {
+  private async count(query: Query, { active, version }: ActiveCount): Promise<Total & { sorted?: Page }> {
     const most = this.bounds.counted;
     const guess = await this.guess(query, active);
-    if (!guess.isCertainlyMany) {
+    if (!guess.isCertainlyMany && hasText(query)) {
       // Matches have their keys with them, but for their popularity and reliability, which is looked up: not for more of them than an order is followed for.
-      const sortable =
-        query.sort === 'popular' || query.sort === 'reliable'
-          ? Math.min(most, Math.ceil(Math.sqrt(FOLLOWED_FOR_SORTED * (query.offset + query.limit) * active)))
-          : most;
-      const { matches, ...page } = await this.ask<PageRow & { matches: number }>(
+      const sortable = isCounted(query.sort)
+        ? Math.min(most, Math.ceil(Math.sqrt(FOLLOWED_FOR_SORTED.withText * (query.offset + query.limit) * active)))
+        : most;
+      const { matches, ...page } = await this.ask<Page & { matches: number }>(
         fewMatches(query, { most: most + 1, sortable }),
       );
       if (matches <= most) return { matches, isEstimate: false, version, ...(matches <= sortable && { sorted: page }) };
+    } else if (!guess.isCertainlyMany) {
+      // Counted off an index alone, which knows neither keys nor ids.
+      const { matches } = await this.ask<{ matches: number }>(matchesOf(query, most + 1));
+      if (matches <= most) return { matches, isEstimate: false, version };
     }
     return { matches: Math.max(guess.matches, most + 1), isEstimate: true, version };
   }
@@ -205,59 +222,61 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
     return { matches: Math.round(hits / share), isCertainlyMany: hits > expected + 5 * Math.sqrt(expected) };
   }
 
-  private async pageOfAll(query: Query, active: number): Promise<PageRow> {
+  private async pageOfAll(query: Query, active: number): Promise<Page> {
     const { offset } = query;
     const limit = Math.min(query.limit, active - offset);
     if (limit <= 0) return NOTHING;
     const isBackward = offset > active / 2;
-    return this.ask<PageRow>(
+    const page = await this.ask<Page>(
       follow({ ...query, limit }, { offset: isBackward ? active - offset - limit : offset, most: active, isBackward }),
     );
+    return isBackward ? { ...page, ids: page.ids.reverse() } : page;
   }
 
   /** A page of so many matches. */
-  private async pageAmong(query: Query, matches: number, active: number): Promise<PageRow> {
+  private async pageAmong(query: Query, matches: number, active: number): Promise<Page> {
     const { offset, limit } = query;
     const place = (at: number): string => [at, query.sort, JSON.stringify(filterValues(query))].join(' ');
     const after = this.ends.get(place(offset));
     const page = after
-      ? await this.ask<PageRow>(follow(query, { after, offset: 0, most: active }))
+      ? await this.ask<Page>(follow(query, { after, offset: 0, most: active }))
       : await this.pageFrom(query, matches, active);
-    const last = page.key === null ? after : { key: page.key, id: page.id! };
+    const last = page.key === null ? after : { key: page.key, id: page.ids.at(-1)! };
     if (last && offset + limit >= this.bounds.joined) this.ends.set(place(offset + limit), last);
     return page;
   }
 
-  private async pageFrom(query: Query, matches: number, active: number): Promise<PageRow> {
+  private async pageFrom(query: Query, matches: number, active: number): Promise<Page> {
     const { offset, limit } = query;
     const followed = Math.ceil(((offset + limit) * active) / matches);
-    const isFollowable = followed <= this.bounds.followed;
+    const isFollowable = followed * (isCounted(query.sort) ? LOOKED_UP : 1) <= this.bounds.followed;
     const isSortable = matches <= this.bounds.sorted;
     if (!isFollowable && !isSortable) return this.pageNear(query, matches, active);
-    if (isFollowable && !(isSortable && matches < followed * FOLLOWED_FOR_SORTED)) {
+    const following = followed * FOLLOWED_FOR_SORTED[hasText(query) ? 'withText' : 'withoutText'];
+    if (isFollowable && !(isSortable && matches < following)) {
       const most = 3 * followed + 1_000;
-      const page = await this.ask<PageRow>(follow(query, { offset, most }));
+      const page = await this.ask<Page>(follow(query, { offset, most }));
       // Where matches are this much rarer at the head of the order, they may all stand at its end.
-      if (page.shown === limit || most >= active) return page;
+      if (page.ids.length === limit || most >= active) return page;
     }
-    return this.ask<PageRow>(fewMatches(query, { most: active, sortable: active }));
+    return this.ask<Page>(fewMatches(query, { most: active, sortable: active }));
   }
 
   /** A page that begins about where the offset is: behind the match of a sample that has as large a share of all before it. */
-  private async pageNear(query: Query, matches: number, active: number): Promise<PageRow> {
+  private async pageNear(query: Query, matches: number, active: number): Promise<Page> {
     const { offset } = query;
     const mark = await this.ask<(PageEnd & { share: number }) | undefined>(
       landmark(query, { size: this.bounds.landmarks, share: offset / matches }),
     );
     const passed = mark ? Math.round(mark.share * matches) : 0;
-    return this.ask<PageRow>(follow(query, { after: mark, offset: Math.max(offset - passed, 0), most: active }));
+    return this.ask<Page>(follow(query, { after: mark, offset: Math.max(offset - passed, 0), most: active }));
   }
 
   /** An estimate that the page beside it does not belie: behind a full page is another, behind a short one is none. */
-  private totalBeside({ shown }: PageRow, { offset, limit }: Query, estimate: number): number {
-    const end = offset + shown;
-    if (shown === limit) return Math.max(estimate, end + 1);
-    return Math.max(shown > 0 ? end : Math.min(estimate, offset), this.bounds.counted + 1);
+  private totalBeside({ ids }: Page, { offset, limit }: Query, estimate: number): number {
+    const end = offset + ids.length;
+    if (ids.length === limit) return Math.max(estimate, end + 1);
+    return Math.max(ids.length > 0 ? end : Math.min(estimate, offset), this.bounds.counted + 1);
   }
 
   private async ask<Row>([statement, values]: Bound): Promise<Row> {

@@ -13,12 +13,11 @@ export interface PageEnd {
   id: string;
 }
 
-export interface PageRow {
-  itemsJson: string;
-  shown: number;
-  /** Of the last listing that is shown; null where none is. */
+/** The listings of a page, in their order. */
+export interface Page {
+  ids: string[];
+  /** The last one's key; null where there is none. */
   key: string | null;
-  id: string | null;
 }
 
 /** A statement and its values. */
@@ -40,7 +39,7 @@ const ORDERS: Record<WantedListings['sort'], Order> = {
 };
 
 /** The keys of these orders are in `listing_popularity`. */
-const isCounted = (sort: WantedListings['sort']): boolean => sort === 'popular' || sort === 'reliable';
+export const isCounted = (sort: WantedListings['sort']): boolean => sort === 'popular' || sort === 'reliable';
 const isByPrice = (sort: WantedListings['sort']): boolean => sort === 'price_low' || sort === 'price_high';
 
 /** The values by which a search leaves listings out, in one order; undefined where one is not given. */
@@ -57,12 +56,21 @@ export const filterValues = ({
 
 export const isFiltered = (query: Query): boolean => filterValues(query).some((given) => given !== undefined);
 
+export const hasText = ({ text, tsquery }: Query): boolean => text !== undefined || tsquery !== undefined;
+
+/** How many listings match. @param most counted. */
+export const matchesOf = (query: Query, most: number): Bound =>
+  planned(
+    (bind) =>
+      `SELECT count(*)::int AS matches FROM (SELECT FROM listings l WHERE ${conditionsOf(query, bind).join(' AND ')} LIMIT ${bind(most, 'bigint')}) found`,
+  );
+
 /** How many listings match, and the page of them where they are few enough to be sorted. @param most counted. */
 export function fewMatches(query: Query, { most, sortable }: { most: number; sortable: number }): Bound {
   return planned((bind) => {
     const found = `SELECT l.id, ${knownKey(query)} AS key FROM listings l WHERE ${conditionsOf(query, bind).join(' AND ')} LIMIT ${bind(most, 'bigint')}`;
-    const page = `SELECT id, key FROM ${keyed(query, 'found')} keyed WHERE (SELECT count(*) FROM found) <= ${bind(sortable, 'bigint')} ORDER BY ${inOrder(query)} LIMIT ${bind(query.limit, 'bigint')} OFFSET ${bind(query.offset, 'bigint')}`;
-    return `WITH found AS MATERIALIZED (${found}), page AS MATERIALIZED (${page}) SELECT (SELECT count(*) FROM found)::int AS matches, ${shown(query)}`;
+    const page = `SELECT id, key FROM ${keyed(query, 'found')} keyed WHERE (SELECT matches FROM counted) <= ${bind(sortable, 'bigint')} ORDER BY ${inOrder(query)} LIMIT ${bind(query.limit, 'bigint')} OFFSET ${bind(query.offset, 'bigint')}`;
+    return `WITH found AS MATERIALIZED (${found}), counted AS (SELECT count(*)::int AS matches FROM found) SELECT (SELECT matches FROM counted), ${PAGE} FROM (${page}) page`;
   });
 }
 
@@ -81,23 +89,36 @@ export interface Stretch {
 export function follow(query: Query, { after, offset, most, isBackward = false }: Stretch): Bound {
   return prepared((bind) => {
     const { column, type, isAscending } = ORDERS[query.sort];
+    const id = isCounted(query.sort) ? 'p.listing_id' : 'l.id';
     const way = isAscending === isBackward ? 'DESC' : 'ASC';
-    const behind = (id: string): string[] =>
-      after
-        ? [`(${column}, ${id}) ${way === 'ASC' ? '>' : '<'} (${bind(after.key, type)}, ${bind(after.id, 'uuid')})`]
-        : [];
-    const filters = isFiltered(query);
-    // Bounds that the index of an order knows end the walk, where any other is looked up for each listing.
-    const bounds = isByPrice(query.sort) ? priceFiltersOf(query, bind) : [];
-    const fits = filters ? filtersOf(query, bind).join(' AND ') : 'true';
+    const order = `ORDER BY ${column} ${way}, ${id} ${way}`;
+    const behind = after
+      ? [`(${column}, ${id}) ${way === 'ASC' ? '>' : '<'} (${bind(after.key, type)}, ${bind(after.id, 'uuid')})`]
+      : [];
+    const range = isFiltered(query) ? [...behind, ...rangeOf(query, bind)] : behind;
+    const listings = isCounted(query.sort)
+      ? `listing_popularity p WHERE ${['p.is_active', ...range].join(' AND ')}`
+      : `listings l WHERE ${[ACTIVE, ...range].join(' AND ')}`;
+    const window = `LIMIT ${bind(query.limit, 'bigint')} OFFSET ${bind(offset, 'bigint')}`;
+    if (!isFiltered(query))
+      return `SELECT ${PAGE} FROM (SELECT ${id} AS id, ${column} AS key FROM ${listings} ${order} ${window}) page`;
+    const fits = `${filtersOf(query, bind).join(' AND ')} AS fits`;
+    const looked = `${listings} ${order} LIMIT ${bind(most, 'bigint')}`;
     const followed = isCounted(query.sort)
-      ? `SELECT p.listing_id AS id, ${column} AS key, ${fits} AS fits
-           FROM (SELECT * FROM listing_popularity p WHERE ${['p.is_active', ...behind('p.listing_id')].join(' AND ')} ORDER BY ${column} ${way}, p.listing_id ${way} LIMIT ${bind(most, 'bigint')}) p
-           ${filters ? 'JOIN listings l ON l.id = p.listing_id' : ''}`
-      : `SELECT l.id, ${column} AS key, ${fits} AS fits FROM listings l WHERE ${[ACTIVE, ...bounds, ...behind('l.id')].join(' AND ')} ORDER BY ${column} ${way}, l.id ${way} LIMIT ${bind(most, 'bigint')}`;
-    return `WITH page AS MATERIALIZED (SELECT id, key FROM (${followed}) followed WHERE fits ORDER BY key ${way}, id ${way} LIMIT ${bind(query.limit, 'bigint')} OFFSET ${bind(offset, 'bigint')}) SELECT ${shown(query)}`;
+      ? `SELECT l.id, ${column} AS key, ${fits} FROM (SELECT * FROM ${looked}) p JOIN listings l ON l.id = p.listing_id ${order}`
+      : `SELECT l.id, ${column} AS key, ${fits} FROM ${looked}`;
+    return `SELECT ${PAGE} FROM (SELECT id, key FROM (${followed}) followed WHERE fits ${window}) page`;
   });
 }
+
+/** What listings show, of a page. */
+export const shown = ({ inEveryState = false }: Query, ids: string[]): Bound =>
+  prepared(
+    (bind) => `
+      SELECT coalesce('[' || string_agg(${VIEW_JSON}::text, ',' ORDER BY page.place) || ']', '[]') AS "itemsJson"
+      FROM unnest(${bind(ids, 'uuid[]')}) WITH ORDINALITY AS page (id, place) JOIN listings l ON l.id = page.id ${VIEW_JOINS}
+      WHERE l.status = 'active' OR ${bind(inEveryState, 'boolean')}`,
+  );
 
 /** How many of some listings taken at random match. */
 export const matchesInSample = (query: Query, size: number): Bound =>
@@ -124,7 +145,7 @@ export const correction = (text: string): Bound =>
   );
 
 const ACTIVE = `l.status = 'active'`;
-const LIVE = `l.pricing_model = 'per_call' AND EXISTS (SELECT FROM endpoints endpoint WHERE endpoint.listing_id = l.id AND endpoint.status = 'active')`;
+const MOST_RELIABLE = '9223372036854775807::bigint';
 
 /** Planned for its values each time: which of several indexes a filter narrows down the most depends on them. */
 function planned(write: (bind: Bind) => string): Bound {
@@ -162,16 +183,28 @@ function filtersOf(query: Query, bind: Bind): string[] {
   else if (text !== undefined) filters.push(`l.search @@ ${parsed(text, bind)}`);
   if (categoryId !== undefined) filters.push(`l.category_id = ${bind(categoryId, 'uuid')}`);
   if (deliveryType !== undefined) filters.push(`l.delivery_type = ${bind(deliveryType, 'text')}`);
-  if (live) filters.push(LIVE);
+  if (live) filters.push('l.is_live');
   return filters;
 }
 
-function priceFiltersOf({ pricingModel, minPriceMicros, maxPriceMicros }: Query, bind: Bind): string[] {
-  const filters: string[] = [];
+/** Filters by price, which depends on the model; what is live is sold by the call. */
+function priceFiltersOf({ pricingModel, minPriceMicros, maxPriceMicros, live }: Query, bind: Bind): string[] {
+  const filters: string[] = live ? [`l.pricing_model = 'per_call'`] : [];
   if (pricingModel !== undefined) filters.push(`l.pricing_model = ${bind(pricingModel, 'text')}`);
   if (minPriceMicros !== undefined) filters.push(`l.price_micros >= ${bind(minPriceMicros, 'bigint')}`);
   if (maxPriceMicros !== undefined) filters.push(`l.price_micros <= ${bind(maxPriceMicros, 'bigint')}`);
   return filters;
+}
+
+/** Which part of the index of an order has all matches. */
+function rangeOf(query: Query, bind: Bind): string[] {
+  if (isByPrice(query.sort)) return priceFiltersOf(query, bind);
+  if (query.sort !== 'reliable') return [];
+  // The reliability of what is not sold by the call is 0, and its prices are others: the first half of the order may have no match.
+  const perCall = [ACTIVE, `l.pricing_model = 'per_call'`, ...priceFiltersOf(query, bind)].join(' AND ');
+  return [
+    `p.reliability <= (SELECT CASE WHEN EXISTS (SELECT FROM listings l WHERE ${perCall}) THEN ${MOST_RELIABLE} ELSE 0 END)`,
+  ];
 }
 
 const sampleOf = (query: Query, size: number, bind: Bind): string =>
@@ -189,8 +222,5 @@ const inOrder = ({ sort }: Query, by = ''): string => {
   return `${by}key ${way}, ${by}id ${way}`;
 };
 
-/** Of a CTE `page`: its listings as they are shown, and its last place. */
-const shown = (query: Query): string => `
-  (SELECT coalesce('[' || string_agg(${VIEW_JSON}::text, ',' ORDER BY ${inOrder(query, 'page.')}) || ']', '[]') FROM page JOIN listings l ON l.id = page.id ${VIEW_JOINS}) AS "itemsJson",
-  (SELECT count(*) FROM page)::int AS shown, last.key::text, last.id
-  FROM (SELECT) once LEFT JOIN (SELECT key, id FROM page ORDER BY ${ORDERS[query.sort].isAscending ? 'key DESC, id DESC' : 'key, id'} LIMIT 1) last ON true`;
+/** Of listings in their order. */
+const PAGE = `coalesce(array_agg(id), '{}') AS ids, (array_agg(key))[count(*)]::text AS key`;
