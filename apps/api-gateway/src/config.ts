@@ -3,9 +3,9 @@ import { defineConfig, integer, optional, text, variable, type ConfigDefinition,
 import { z } from 'zod';
 import { isCidr } from './http/client-address.js';
 import { MAX_CONNECTIONS } from './http/connection-limit.js';
-import { RateLimits, SHIPPED } from './http/rate-limits.js';
+import { RateLimits, DEFAULT_RATE_LIMITS } from './http/rate-limits.js';
 
-const rateLimits = text(SHIPPED).transform((given, context) => {
+const rateLimits = text(DEFAULT_RATE_LIMITS).transform((given, context) => {
   if (given === 'off') return given;
   try {
     return RateLimits.parse(given);

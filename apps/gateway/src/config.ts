@@ -30,8 +30,8 @@ const variables = defineConfig('gateway', {
     integer(0, 60_000, 5_000),
     'how long a retry waits for the result of another attempt before it is told to come back',
   ),
-  callsInHand: variable(
-    'GATEWAY_CALLS_IN_HAND',
+  activeCallsMax: variable(
+    'GATEWAY_ACTIVE_CALLS_MAX',
     integer(1, 100_000, 128),
     'calls that a process works on at once, beside those that wait for their seller; one more is refused with 503',
   ),

@@ -77,7 +77,7 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
   private uncertain: { key: string; id: string }[] = [];
   private readonly renewal = setInterval(() => this.renew(), RENEW_INTERVAL_MS).unref();
   private isConnected = false;
-  private isAway = false;
+  private isUnavailable = false;
 
   constructor(url: string) {
     super();
@@ -202,15 +202,15 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
   }
 
   private lost(error: Error): void {
-    if (this.isAway) return;
-    this.isAway = true;
+    if (this.isUnavailable) return;
+    this.isUnavailable = true;
     this.logger.warn(`Redis is away (${error.message}); each process counts for itself`);
   }
 
   /** Redis counts as available after an answer, not after a connection, because it may refuse commands. */
   private found(): void {
-    if (!this.isAway) return;
-    this.isAway = false;
+    if (!this.isUnavailable) return;
+    this.isUnavailable = false;
     this.logger.log('Redis is back; processes count together');
   }
 }

@@ -8,7 +8,7 @@ const FORGOTTEN_AFTER_MS = 1_000;
  * others before anything is done for them: a refusal must cost next to nothing where there are ten times as many calls as can be carried.
  */
 export class Admission {
-  private underWay = 0;
+  private inFlight = 0;
   private limit = Infinity;
   private refusedAt = -Infinity;
 
@@ -17,23 +17,23 @@ export class Admission {
   /** @returns whether a call is let through; then its end is to be told. */
   begin(): boolean {
     if (this.isFull()) return false;
-    this.underWay += 1;
+    this.inFlight += 1;
     return true;
   }
 
   /** Whether one more call would not be let through. */
   isFull(): boolean {
     if (this.limit !== Infinity && this.now() - this.refusedAt >= FORGOTTEN_AFTER_MS) this.limit = Infinity;
-    return this.underWay + 1 > this.limit;
+    return this.inFlight + 1 > this.limit;
   }
 
   /** @param wasTaken false where the gateway had too many. */
   end(wasTaken: boolean): void {
-    this.underWay -= 1;
+    this.inFlight -= 1;
     if (wasTaken) this.limit += 1 / TAKEN_FOR_ONE_MORE;
     else {
       // One at least, or nobody would find out that there is room again.
-      this.limit = Math.max(1, Math.min(this.limit, this.underWay));
+      this.limit = Math.max(1, Math.min(this.limit, this.inFlight));
       this.refusedAt = this.now();
     }
   }

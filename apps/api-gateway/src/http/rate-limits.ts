@@ -30,7 +30,7 @@ export class RateLimits {
    */
   static parse(text: string): RateLimits {
     const entries = new Map<string, string>();
-    for (const entry of [...SHIPPED.split(','), ...text.split(',')]) {
+    for (const entry of [...DEFAULT_RATE_LIMITS.split(','), ...text.split(',')]) {
       const [name = '', value] = entry.trim().split('=');
       if (value === undefined || !(name === IN_FLIGHT || (RATE_NAMES as readonly string[]).includes(name)))
         throw new Error(`names ${JSON.stringify(entry)}; there are ${[...RATE_NAMES, IN_FLIGHT].join(', ')}`);
@@ -47,7 +47,7 @@ export class RateLimits {
 }
 
 /** As the variable RATE_LIMITS writes them. */
-export const SHIPPED =
+export const DEFAULT_RATE_LIMITS =
   'reads=600/60,writes=60/60,calls=3000/60:300,retries=3000/60:300,calls-in-flight=100,catalog=300/60,challenges=20/60,registrations=10/3600,refusals=60/60,health=3000/60:300';
 
 const MAX_RATE = 1_000_000;

@@ -106,7 +106,7 @@ async function createProjections(runner: QueryRunner): Promise<void> {
     CREATE TABLE listing_quality (
       listing_id uuid PRIMARY KEY,
       version int NOT NULL,
-      surety float8 NOT NULL,
+      success_lower_bound float8 NOT NULL,
       last_success_at timestamptz,
       success_rate_7d float8,
       success_rate_30d float8,

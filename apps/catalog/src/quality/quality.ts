@@ -7,14 +7,14 @@ const COLUMNS =
   'last_success_at, success_rate_7d, success_rate_30d, p50_ms_7d, p95_ms_7d, p50_ms_30d, p95_ms_30d, calls_7d, calls_30d';
 const keepLatest = sql(
   'listing-quality.keep-latest',
-  `INSERT INTO listing_quality AS known (listing_id, version, surety, ${COLUMNS})
-   SELECT DISTINCT ON (listing_id) listing_id, version, surety, measured.*
-   FROM unnest($1::uuid[], $2::int[], $3::float8[], $4::json[]) AS updates (listing_id, version, surety, quality),
+  `INSERT INTO listing_quality AS known (listing_id, version, success_lower_bound, ${COLUMNS})
+   SELECT DISTINCT ON (listing_id) listing_id, version, success_lower_bound, measured.*
+   FROM unnest($1::uuid[], $2::int[], $3::float8[], $4::json[]) AS updates (listing_id, version, success_lower_bound, quality),
      json_to_record(quality) AS measured (last_success_at timestamptz, success_rate_7d float8, success_rate_30d float8,
        p50_ms_7d int, p95_ms_7d int, p50_ms_30d int, p95_ms_30d int, calls_7d int, calls_30d int)
    ORDER BY listing_id, version DESC
    ON CONFLICT (listing_id) DO UPDATE SET
-     (version, surety, ${COLUMNS}) = ROW (excluded.version, excluded.surety, ${COLUMNS.replaceAll(/\w+/g, 'excluded.$&')})
+     (version, success_lower_bound, ${COLUMNS}) = ROW (excluded.version, excluded.success_lower_bound, ${COLUMNS.replaceAll(/\w+/g, 'excluded.$&')})
    WHERE known.version < excluded.version`,
 );
 const rank = sql(
@@ -22,7 +22,7 @@ const rank = sql(
   `UPDATE listing_popularity ranked SET reliability = known.reliability
    FROM (
      SELECT l.id, CASE WHEN l.pricing_model <> 'per_call' THEN 0
-       ELSE (CASE WHEN endpoint.status = 'active' THEN 1000000 ELSE 0 END) + round(coalesce(quality.surety, 0) * 999999)::bigint END AS reliability
+       ELSE (CASE WHEN endpoint.status = 'active' THEN 1000000 ELSE 0 END) + round(coalesce(quality.success_lower_bound, 0) * 999999)::bigint END AS reliability
      FROM listings l LEFT JOIN endpoints endpoint ON endpoint.listing_id = l.id LEFT JOIN listing_quality quality ON quality.listing_id = l.id
      WHERE l.id = ANY($1::uuid[])
    ) known
@@ -40,13 +40,13 @@ export class Quality {
     await tx.query(keepLatest, [
       listingIds,
       updates.map(({ version }) => version),
-      updates.map(({ surety }) => surety),
+      updates.map(({ successLowerBound }) => successLowerBound),
       updates.map(({ quality }) => JSON.stringify(quality)),
     ]);
     await this.rank(tx, listingIds);
   }
 
-  /** Live listings come first, ordered by the surety of their success. */
+  /** Live listings come first, ordered by the lower bound of their success rate. */
   async rank(tx: Tx, listingIds: string[]): Promise<void> {
     await tx.query(rank, [listingIds]);
   }

@@ -82,7 +82,7 @@ function sampleListing(providerIds: readonly string[], categoryIds: readonly str
     created_at: createdAt,
     completed_calls: Math.floor(200_000 ** (Math.random() ** 3)) - 1,
     endpoint_status: pricingModel === 'per_call' ? skewed(['active', 'active', 'unverified']) : null,
-    surety: Math.random(),
+    success_lower_bound: Math.random(),
   };
 }
 
@@ -93,7 +93,7 @@ const providers = batchSql(
 const listings = batchSql(`
   WITH sample AS (
     SELECT * FROM jsonb_to_recordset($1) AS sample (id uuid, provider_id uuid, slug text, name text, description text, tags text[], category_id uuid, pricing_model text,
-      price_micros bigint, delivery_type text, status text, created_at timestamptz, completed_calls bigint, endpoint_status text, surety float8)
+      price_micros bigint, delivery_type text, status text, created_at timestamptz, completed_calls bigint, endpoint_status text, success_lower_bound float8)
   ), listing AS (
     INSERT INTO listings (id, version, provider_id, slug, name, description, tags, category_id, pricing_model, price_micros, pricing_currency, preferred_currency, delivery_type,
       auth_method, formats, example_outputs, status, suspended_by, published_at, created_at, updated_at, is_live)
@@ -108,7 +108,7 @@ const listings = batchSql(`
   )
   INSERT INTO listing_popularity (listing_id, completed_calls, is_active, reliability)
   SELECT id, completed_calls, status = 'active',
-    CASE WHEN endpoint_status = 'active' THEN 1000000 + round(surety * 999999)::bigint ELSE 0 END FROM sample`);
+    CASE WHEN endpoint_status = 'active' THEN 1000000 + round(success_lower_bound * 999999)::bigint ELSE 0 END FROM sample`);
 
 const asOwner = sql('samples.as-owner', 'SET LOCAL ROLE NONE');
 const analyze = sql('samples.analyze', 'ANALYZE listings, listing_slugs, listing_popularity, listing_words, providers');

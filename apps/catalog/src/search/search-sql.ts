@@ -74,7 +74,7 @@ export function fewMatches(query: Query, { most, sortable }: { most: number; sor
   });
 }
 
-export interface Stretch {
+export interface PageRange {
   /** Begins behind this place of the order; with its first listing where absent. */
   after?: PageEnd;
   /** Matches passed over from there on. */
@@ -86,7 +86,7 @@ export interface Stretch {
 }
 
 /** The page met first along the index of an order. */
-export function follow(query: Query, { after, offset, most, isBackward = false }: Stretch): Bound {
+export function follow(query: Query, { after, offset, most, isBackward = false }: PageRange): Bound {
   return prepared((bind) => {
     const { column, type, isAscending } = ORDERS[query.sort];
     const id = isCounted(query.sort) ? 'p.listing_id' : 'l.id';

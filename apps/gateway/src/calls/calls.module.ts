@@ -8,7 +8,7 @@ import { CallKeys } from './call-keys.js';
 import { CallRecords } from './call-records.js';
 import { CallTargets } from './call-target.js';
 import { CallsEventController } from './calls.event-controller.js';
-import { CallsInHand } from './calls-in-hand.js';
+import { ActiveCalls } from './active-calls.js';
 import { CallsMessageController } from './calls.message-controller.js';
 import { CoordinatePaidCall } from './coordinate-paid-call.js';
 import { ExecuteCall } from './execute-call.use-case.js';
@@ -28,7 +28,7 @@ import { ValidateCall } from './validate-call.js';
   providers: [
     CallKeys,
     CallRecords,
-    CallsInHand,
+    ActiveCalls,
     SellerCapacity,
     CallTargets,
     ValidateCall,

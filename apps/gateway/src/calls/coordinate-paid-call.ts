@@ -6,7 +6,7 @@ import { gatewayConfig, type GatewayConfig } from '../config.js';
 import { CallKeys } from './call-keys.js';
 import { answered, pending, type CallOutput, type PaymentUnusable } from './call-output.js';
 import { CallRecords } from './call-records.js';
-import { CallsInHand } from './calls-in-hand.js';
+import { ActiveCalls } from './active-calls.js';
 import { PaidCall, type PaidCallEnd } from './paid-call.js';
 import { SingleFlight } from './single-flight.js';
 import type { PaidRequest } from './validate-call.js';
@@ -26,7 +26,7 @@ export class CoordinatePaidCall {
   constructor(
     private readonly keys: CallKeys,
     private readonly records: CallRecords,
-    private readonly inHand: CallsInHand,
+    private readonly activeCalls: ActiveCalls,
     private readonly paidCall: PaidCall,
     @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
   ) {}
@@ -34,7 +34,7 @@ export class CoordinatePaidCall {
   async execute(call: PaidRequest, context: RequestContext): Promise<CallOutput | PaymentUnusable> {
     const { relayRequestId, fingerprint } = call;
     const key = flightKey(call, context);
-    const attempt = (): Promise<PaidCallEnd> => this.inHand.during(() => this.paidCall.execute(call, context));
+    const attempt = (): Promise<PaidCallEnd> => this.activeCalls.during(() => this.paidCall.execute(call, context));
     const waitUntil = Math.min(Date.now() + this.config.waitForResultMs, context.deadlineAt - 1_000);
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, 1_000)) {
       const end = await this.attempts.run(key, attempt, waitUntil);

@@ -1,7 +1,7 @@
 import { principalOf, type RequestContext } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
 import { answered, pending, type CallOutput } from './call-output.js';
-import { CallsInHand } from './calls-in-hand.js';
+import { ActiveCalls } from './active-calls.js';
 import { assertFits, assertSold, CallTargets, type CallInput } from './call-target.js';
 import { CoordinatePaidCall } from './coordinate-paid-call.js';
 import { InputSchemas } from '../offerings/input-schemas.js';
@@ -21,7 +21,7 @@ export class ExecuteCall {
     private readonly paidCall: CoordinatePaidCall,
     private readonly targets: CallTargets,
     private readonly inputSchemas: InputSchemas,
-    private readonly inHand: CallsInHand,
+    private readonly activeCalls: ActiveCalls,
     private readonly quoteCall: QuoteCall,
     private readonly freeCall: FreeCall,
   ) {}
@@ -40,9 +40,9 @@ export class ExecuteCall {
     const unfit = this.inputSchemas.refusalOf(offering, input.body, context);
     if (unfit) throw unfit;
     if (paid || BigInt(offering.priceMicros) > 0n)
-      return this.inHand.during(() => this.quoteCall.execute(call, offering, paid?.problem ?? {}, context));
+      return this.activeCalls.during(() => this.quoteCall.execute(call, offering, paid?.problem ?? {}, context));
 
-    const end = await this.inHand.during(() => this.freeCall.execute(call, offering, target, context));
+    const end = await this.activeCalls.during(() => this.freeCall.execute(call, offering, target, context));
     return end.outcome === 'answered' ? answered(end.answer, false) : pending(undefined, 1, 'call_in_progress');
   }
 }

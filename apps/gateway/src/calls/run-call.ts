@@ -7,7 +7,7 @@ import { SignedRequests } from '../egress/signed-requests.js';
 import type { CallableEndpoint } from '../endpoints/callable-endpoints.js';
 import { billableAnswer, failedAnswer } from './answer-json.js';
 import { CallRecords, type HeldCall, type Result } from './call-records.js';
-import { CallsInHand } from './calls-in-hand.js';
+import { ActiveCalls } from './active-calls.js';
 import { countStep } from './metrics.js';
 import { PaymentClaims, type Settlement, type Transfer } from './payment-claims.js';
 
@@ -30,7 +30,7 @@ export class RunCall {
   constructor(
     private readonly sellers: SignedRequests,
     private readonly records: CallRecords,
-    private readonly inHand: CallsInHand,
+    private readonly activeCalls: ActiveCalls,
     private readonly claims: PaymentClaims,
   ) {}
 
@@ -55,7 +55,7 @@ export class RunCall {
     const { id, money, payment, fence, time } = call;
     this.tell('forwarded', call, context, { attempt: call.attempt });
     const outcome = await time.during('seller', () =>
-      this.inHand.whileAtSeller(() => this.forward(call, target, body, context)),
+      this.activeCalls.whileAtSeller(() => this.forward(call, target, body, context)),
     );
     permit.release();
     const seller = { seller_status: outcome.statusCode, seller_ms: outcome.latencyMs };

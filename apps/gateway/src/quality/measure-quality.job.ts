@@ -5,7 +5,7 @@ import { Jobs } from '@market/runtime';
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
 import { COUNTED_FAILURES, MARKETPLACE } from './call-evidence.js';
-import { successRate, surety } from './success-rate.js';
+import { successRate, successLowerBound } from './success-rate.js';
 
 const POLL_INTERVAL_MS = 1_000;
 const BATCH_SIZE = 50;
@@ -131,7 +131,7 @@ export class MeasureQuality implements OnApplicationBootstrap {
               listingId: listing_id,
               version: version + 1,
               quality,
-              surety: surety({ successes: found.successes_30d, failures: found.failures_30d }),
+              successLowerBound: successLowerBound({ successes: found.successes_30d, failures: found.failures_30d }),
               measuredAt,
             },
             context: newRequestContext(),

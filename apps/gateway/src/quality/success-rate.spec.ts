@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { successRate, surety } from './success-rate.js';
+import { successRate, successLowerBound } from './success-rate.js';
 
 describe('a success rate', () => {
   it.each([
@@ -20,18 +20,18 @@ describe('a success rate', () => {
     [0, 20, 0],
     [0, 11, 0],
   ])('is sure for %i successes and %i failures from %d on', (successes, failures, expected) =>
-    expect(surety({ successes, failures })).toBeCloseTo(expected, 4),
+    expect(successLowerBound({ successes, failures })).toBeCloseTo(expected, 4),
   );
 
   it('is never surer than it is, and surer with each success, less sure with each failure', () => {
     const count = fc.integer({ min: 0, max: 1_000_000 });
     fc.assert(
       fc.property(count, count, (successes, failures) => {
-        const known = surety({ successes, failures });
+        const known = successLowerBound({ successes, failures });
         expect(known).toBeGreaterThanOrEqual(0);
         expect(known).toBeLessThanOrEqual(successes === 0 ? 0 : successes / (successes + failures));
-        expect(surety({ successes: successes + 1, failures })).toBeGreaterThan(known);
-        expect(surety({ successes, failures: failures + 1 })).toBeLessThanOrEqual(known);
+        expect(successLowerBound({ successes: successes + 1, failures })).toBeGreaterThan(known);
+        expect(successLowerBound({ successes, failures: failures + 1 })).toBeLessThanOrEqual(known);
       }),
     );
   });

@@ -16,7 +16,7 @@ export const successRate = ({ successes, failures }: Tally): number | null =>
  * The lower bound of Wilson's score interval of the success rate. One success of one gives less than
  * 98 of 100; without a success it is 0.
  */
-export function surety({ successes, failures }: Tally): number {
+export function successLowerBound({ successes, failures }: Tally): number {
   if (successes === 0) return 0;
   const tried = successes + failures;
   const rate = successes / tried;

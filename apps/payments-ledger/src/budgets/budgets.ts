@@ -23,7 +23,7 @@ const count = sql(
 
 /**
  * Holds payments to the budgets of the key that makes them. A payment counts once, from the commit in which its money is committed; the
- * trigger `payments_give_back` takes it off again when it ends without a charge. Without a budget nothing is asked.
+ * trigger `payments_release_spending` takes it off again when it ends without a charge. Without a budget nothing is asked.
  */
 @Injectable()
 export class Budgets {

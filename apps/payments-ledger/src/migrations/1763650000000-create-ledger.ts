@@ -21,7 +21,7 @@ export class CreateLedger1763650000000 implements MigrationInterface {
     await runner.query(
       'DROP TABLE spending, subscriptions, receipts, refunds, postings, journal_transactions, journal_head, payouts, payout_wallets, reconciliations, fee_standings, accounts, payers, authorizations, sandbox_transfers, payments',
     );
-    await runner.query('DROP FUNCTION refuse_change, refuse_unbalanced, refuse_forgetting_money, give_back');
+    await runner.query('DROP FUNCTION refuse_change, refuse_unbalanced, refuse_forgetting_money, release_spending');
   }
 }
 
@@ -177,7 +177,7 @@ async function createSpending(runner: QueryRunner): Promise<void> {
     )`);
   // Rows are locked in one order everywhere, so that payments that end and payments that begin do not deadlock.
   await runner.query(`
-    CREATE FUNCTION give_back() RETURNS trigger LANGUAGE plpgsql AS $$
+    CREATE FUNCTION release_spending() RETURNS trigger LANGUAGE plpgsql AS $$
     DECLARE counted record;
     BEGIN
       FOR counted IN
@@ -193,10 +193,10 @@ async function createSpending(runner: QueryRunner): Promise<void> {
       RETURN NEW;
     END $$`);
   await runner.query(`
-    CREATE TRIGGER payments_give_back BEFORE UPDATE ON payments FOR EACH ROW
+    CREATE TRIGGER payments_release_spending BEFORE UPDATE ON payments FOR EACH ROW
     WHEN (OLD.reserved_on IS NOT NULL AND (NEW.reserved_on IS NULL
       OR (NEW.state <> OLD.state AND NEW.state IN ('pending', 'expired', 'failed', 'cancelled', 'refund_due', 'refunded'))))
-    EXECUTE FUNCTION give_back()`);
+    EXECUTE FUNCTION release_spending()`);
 }
 
 /** Transfers by which the operator paid sellers, and the wallets that were last exported to be paid. */

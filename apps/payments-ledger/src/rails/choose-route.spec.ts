@@ -1,6 +1,6 @@
 import type { Currency } from '@market/contracts';
 import fc from 'fast-check';
-import { chooseRoute, type RouteWish } from './choose-route.js';
+import { chooseRoute, type RoutePreference } from './choose-route.js';
 import type { PaymentRail } from './payment-rail.js';
 
 const BASE = 'eip155:84532';
@@ -26,13 +26,13 @@ const rails = [
     ['SOL', DEVNET, 0n],
   ]),
 ];
-const choose = (wish: Partial<RouteWish>, from = rails): string => {
+const choose = (wish: Partial<RoutePreference>, from = rails): string => {
   const choice = chooseRoute(from, { preferredCurrency: 'USDC', priceMicros: 100_000n, mayFallBack: true, ...wish });
   return choice.kind === 'chosen' ? choice.route.currency : choice.kind;
 };
 
 describe('chooseRoute', () => {
-  it.each<[string, Partial<RouteWish>, string]>([
+  it.each<[string, Partial<RoutePreference>, string]>([
     ['the preferred currency that carries the price exactly', {}, 'USDC'],
     ['the route with the least minimum where the preferred one cannot carry it', { priceMicros: 99_999n }, 'SOL'],
     [

@@ -2,7 +2,7 @@ import type { Currency } from '@market/contracts';
 import type { Micros } from '@market/kernel';
 import type { PaymentRail, Route } from './payment-rail.js';
 
-export interface RouteWish {
+export interface RoutePreference {
   originCurrency?: Currency;
   /** A CAIP-2 id or its reference alone: "eip155:84532" or "84532". */
   originChainId?: string;
@@ -23,7 +23,7 @@ export type RouteChoice = ({ kind: 'chosen' } & RailRoute) | { kind: 'below_mini
  * The route asked for, of several on the chain asked for the preferred currency's first; else the listing's preferred
  * currency if it carries the price; else the one with the least minimum that does.
  */
-export function chooseRoute(rails: PaymentRail[], wish: RouteWish): RouteChoice {
+export function chooseRoute(rails: PaymentRail[], wish: RoutePreference): RouteChoice {
   const candidates = candidatesFor(rails, wish);
   const chosen = candidates.find(({ route }) => wish.priceMicros >= route.minimumMicros);
   if (chosen) return { kind: 'chosen', ...chosen };
@@ -32,7 +32,7 @@ export function chooseRoute(rails: PaymentRail[], wish: RouteWish): RouteChoice 
 
 function candidatesFor(
   rails: PaymentRail[],
-  { originCurrency, originChainId, preferredCurrency, mayFallBack }: RouteWish,
+  { originCurrency, originChainId, preferredCurrency, mayFallBack }: RoutePreference,
 ): RailRoute[] {
   const options = rails
     .flatMap((rail) => rail.routes().map((route): RailRoute => ({ rail, route })))

@@ -5,12 +5,12 @@ import { callOnce, payFor, resultOf, withRelayId } from '../support/buyer.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 import { openShop } from '../support/seller.js';
 
-inEachMode('a marketplace that has as many calls in hand as it can carry', ({ mode }) => {
+inEachMode('a marketplace that has as many active calls as it can carry', ({ mode }) => {
   let market: RunningMarketplace;
   let [seller, buyer]: Agent[] = [];
 
   beforeAll(async () => {
-    market = await startMarketplace({ mode, env: { GATEWAY_CALLS_IN_HAND: '1' } });
+    market = await startMarketplace({ mode, env: { GATEWAY_ACTIVE_CALLS_MAX: '1' } });
     [seller, buyer] = [await registerAgent(market), await registerAgent(market)];
   }, 120_000);
   afterAll(() => market.stop());

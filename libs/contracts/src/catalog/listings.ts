@@ -178,7 +178,7 @@ export const listingDetail = listingView.extend({
   endpoint_status: z.string().optional(),
 });
 
-/** `reliable`: live ones first, ordered by the surety of their success. */
+/** `reliable`: live ones first, ordered by the lower bound of their success rate. */
 export const listingOrder = z.enum(['newest', 'popular', 'reliable', 'price_low', 'price_high']);
 
 export const listCategories = defineRequest({

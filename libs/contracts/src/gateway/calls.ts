@@ -105,7 +105,7 @@ export const executeCall = defineRequest({
     ),
     overloaded: declareRefusal(
       'unavailable',
-      'The marketplace has as many calls in hand as it can carry at this moment; nothing was done, and a payment is untouched',
+      'The marketplace has as many active calls as it can carry at this moment; nothing was done, and a payment is untouched',
       z.object({ retry_after_seconds: z.number().int() }),
       { nextAction: 'retry_after_delay', keep: ['X-Market-Relay-Request-Id', 'PAYMENT-SIGNATURE', 'Idempotency-Key'] },
     ),

@@ -37,14 +37,14 @@ export const getListingQuality = defineRequest({
   refusals: {},
 });
 
-/** `surety` is the lower bound of the success rate of 30 days (Wilson's score interval), from 0 to 1. A consumer keeps the highest `version`. */
+/** `successLowerBound` is the lower bound of the success rate of 30 days (Wilson's score interval), from 0 to 1. A consumer keeps the highest `version`. */
 export const listingQualityMeasured = defineEvent({
   subject: 'evt.gateway.listing-quality-measured.v1',
   payload: z.object({
     listingId: id,
     version: z.number().int(),
     quality: measuredQuality,
-    surety: z.number().min(0).max(1),
+    successLowerBound: z.number().min(0).max(1),
     measuredAt: timestamp,
   }),
 });

@@ -10,7 +10,7 @@ const take = sql(
   'outbox.take',
   'SELECT id, subject, payload, request_id, traceparent FROM outbox WHERE published_at IS NULL ORDER BY id LIMIT 256 FOR UPDATE SKIP LOCKED',
 );
-/** A slow broker is waited for with the rows in hand: another process would only publish them twice. */
+/** A slow broker is waited for while the rows are held: another process would only publish them twice. */
 const waitForBroker = batchSql('SET LOCAL idle_in_transaction_session_timeout = 30000');
 const markPublished = sql('outbox.mark-published', 'UPDATE outbox SET published_at = now() WHERE id = ANY($1::uuid[])');
 

@@ -3,7 +3,7 @@ import { refuse } from '@market/messaging';
 import { Inject, Injectable } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
 
-/** What is in hand takes a fraction of a second. */
+/** An active call takes a fraction of a second. */
 const RETRY_SECONDS = 1;
 
 /**
@@ -11,14 +11,14 @@ const RETRY_SECONDS = 1;
  * clients have gone; so one too many is refused before anything is done for it. Those that wait for their seller cost nothing and are not counted.
  */
 @Injectable()
-export class CallsInHand {
+export class ActiveCalls {
   private count = 0;
 
-  constructor(@Inject(gatewayConfig.token) private readonly config: Pick<GatewayConfig, 'callsInHand'>) {}
+  constructor(@Inject(gatewayConfig.token) private readonly config: Pick<GatewayConfig, 'activeCallsMax'>) {}
 
   /** @throws Refusal `overloaded`. */
   async during<T>(work: () => Promise<T>): Promise<T> {
-    if (this.count >= this.config.callsInHand)
+    if (this.count >= this.config.activeCallsMax)
       throw refuse(executeCall, 'overloaded', { retry_after_seconds: RETRY_SECONDS });
     this.count += 1;
     try {
@@ -28,7 +28,7 @@ export class CallsInHand {
     }
   }
 
-  /** Lets others take the place of a call that is in hand, until its seller has answered; then it goes on, however many there are. */
+  /** Lets others take the place of a call that is active, until its seller has answered; then it goes on, however many there are. */
   async whileAtSeller<T>(wait: () => Promise<T>): Promise<T> {
     this.count -= 1;
     try {
