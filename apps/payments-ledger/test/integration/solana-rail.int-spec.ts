@@ -4,6 +4,8 @@ import {
   payFees,
   quoteExact,
   quoteKeyless,
+  subscribe,
+  verifyPayment,
   type RefundView,
 } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
@@ -20,6 +22,7 @@ import { paymentsLedger } from '../../src/service.js';
 import {
   as,
   asClaimed,
+  newListing,
   newOrder,
   reasonOf,
   type Claim,
@@ -99,6 +102,17 @@ describe('the x402 rail on Solana', () => {
     } as ExactRequirements);
   };
 
+  /** Sent by its own payer, where a payment of x402 is sent by the facilitator. */
+  const transferTokens = async (from: KeyPairSigner, to: string, amount: bigint, memo?: string): Promise<string> => {
+    const { network, usdc: asset, url } = harness.node;
+    const { payload } = await new ExactSvmScheme(from, { rpcUrl: url }).createPaymentPayload(2, {
+      ...{ scheme: 'exact', network, asset, payTo: to, amount: String(amount), maxTimeoutSeconds: 60 },
+      extra: { feePayer: from.address, memo },
+    } as never);
+    const { transaction } = payload as { transaction: Base64EncodedWireTransaction };
+    return createSolanaRpc(url).sendTransaction(transaction, { encoding: 'base64' }).send();
+  };
+
   it("asks for a transaction to the seller's wallet that carries the offer's id", async () => {
     const [, { offer }, seller] = await quoted();
     expect(offer).toMatchObject({
@@ -171,19 +185,27 @@ describe('the x402 rail on Solana', () => {
     },
   );
 
-  it.each(['names-nothing', 'names-another-call'] as const)(
+  it.each(['names-nothing', 'names-another-call', 'pays-another', 'pays-less'] as const)(
     'charges nothing on the word of a facilitator that %s, and once for what it settles then',
     async (lie) => {
       const earlier = await held();
       const { transfer } = await harness.ledger.settle(earlier.claim);
-      const { claim, seller } = await held();
-      harness.facilitator.lie = lie === 'names-nothing' ? '5'.repeat(88) : transfer!.transaction;
+      const { claim, seller, offered } = await held();
+      const memo = offered.offer.relay_request_id;
+      const lies = {
+        'names-nothing': () => Promise.resolve('5'.repeat(88)),
+        'names-another-call': () => Promise.resolve(transfer!.transaction),
+        'pays-another': () => transferTokens(harness.payer, earlier.seller.address, PRICE, memo),
+        'pays-less': () => transferTokens(harness.payer, seller.address, 1n, memo),
+      };
+      harness.facilitator.lie = await lies[lie]();
+      const before = await balanceOf(seller);
       expect(await reasonOf(harness.ledger.settle(claim))).toBe('settlement_unknown');
       expect(await harness.ledger.stateOf(claim.paymentId)).toBe('indeterminate');
-      expect(await balanceOf(seller)).toBe(0n);
+      expect(await balanceOf(seller)).toBe(before);
       harness.facilitator.lie = null;
       await becomes('completed', claim);
-      expect(await balanceOf(seller)).toBe(PRICE);
+      expect((await balanceOf(seller)) - before).toBe(PRICE);
     },
   );
 
@@ -216,6 +238,20 @@ describe('the x402 rail on Solana', () => {
     for (const [authorization, reason] of wrong)
       expect(await claim(order, offered, authorization)).toMatchObject({ outcome: 'rejected', reason });
     expect(asClaimed(await claim(order, offered, await sign(offered))).isSigned).toBe(true);
+  });
+
+  it('pays no other call of the same seller, whatever terms it is sent with', async () => {
+    const [order, offered] = await quoted();
+    const other = newOrder();
+    other.listing.sellerId = order.listing.sellerId;
+    const otherOffer = await harness.ledger.quote(other, onSolana());
+    const authorization = await sign(offered);
+    const moved = JSON.stringify({ ...(JSON.parse(authorization) as object), accepted: otherOffer.offer.x402 });
+    expect(await claim(other, otherOffer, moved)).toMatchObject({
+      outcome: 'rejected',
+      reason: 'invalid_exact_svm_payload_memo_mismatch',
+    });
+    expect(asClaimed(await claim(order, offered, authorization)).isSigned).toBe(true);
   });
 
   it('refuses what its payer cannot pay before the seller is called', async () => {
@@ -337,16 +373,6 @@ describe('the x402 rail on Solana', () => {
       await becomes('refund_due', first);
       return { order, buyer, seller };
     };
-    /** Sent by its own payer, where a payment of x402 is sent by the facilitator. */
-    const transfer = async (from: KeyPairSigner, to: string, amount: bigint): Promise<string> => {
-      const { network, usdc: asset, url } = harness.node;
-      const { payload } = await new ExactSvmScheme(from, { rpcUrl: url }).createPaymentPayload(2, {
-        ...{ scheme: 'exact', network, asset, payTo: to, amount: String(amount), maxTimeoutSeconds: 60 },
-        extra: { feePayer: from.address },
-      } as never);
-      const { transaction } = payload as { transaction: Base64EncodedWireTransaction };
-      return createSolanaRpc(url).sendTransaction(transaction, { encoding: 'base64' }).send();
-    };
     const confirm = ({ listing }: Order, { id }: RefundView, transaction: string): Promise<RefundView> =>
       harness.ledger.edge.request(confirmRefund, { refund_id: id, transaction }, as(listing.sellerId));
 
@@ -360,10 +386,10 @@ describe('the x402 rail on Solana', () => {
         wallet: buyer.address,
       });
       await harness.node.fund(seller.address, 10n * PRICE);
-      const less = await transfer(seller, buyer.address, PRICE - 1n);
+      const less = await transferTokens(seller, buyer.address, PRICE - 1n);
       expect(await reasonOf(confirm(order, refund, less))).toBe('transfer_not_found');
       expect(await reasonOf(confirm(order, refund, `0x${'ab'.repeat(32)}`))).toBe('transfer_not_found');
-      const transaction = await transfer(seller, buyer.address, PRICE);
+      const transaction = await transferTokens(seller, buyer.address, PRICE);
       expect(await reasonOf(confirm(order, refund, transaction))).toBe('transfer_not_final');
       harness.node.mine(40);
       expect(await confirm(order, refund, transaction)).toMatchObject({
@@ -384,14 +410,34 @@ describe('the x402 rail on Solana', () => {
       const offered = await harness.ledger.quote(bought, onSolana());
       const sale = asClaimed(await claim(bought, offered, await sign(offered, seller)));
       const paid = await harness.ledger.settle(sale);
-      const byStranger = await transfer(stranger, buyer.address, PRICE);
-      const transaction = await transfer(seller, buyer.address, PRICE);
+      const byStranger = await transferTokens(stranger, buyer.address, PRICE);
+      const transaction = await transferTokens(seller, buyer.address, PRICE);
       harness.node.mine(40);
       expect(await reasonOf(confirm(order, refund, paid.transfer!.transaction))).toBe('transfer_not_found');
       expect(await reasonOf(confirm(order, refund, byStranger))).toBe('transfer_not_found');
       expect(await confirm(order, refund, transaction)).toMatchObject({ status: 'refunded' });
       expect(await confirm(order, refund, transaction)).toMatchObject({ status: 'refunded' });
     });
+  });
+
+  it('starts a subscription, whose money moves with it', async () => {
+    const [listing, buyer] = [newListing(), newId()];
+    const seller = await harness.openWallet(listing.sellerId);
+    harness.ledger.wallets!.set(listing.sellerId, null);
+    harness.ledger.catalog.offer(listing);
+    const asked = await harness.ledger.edge.request(subscribe, { listing_id: listing.listingId }, as(buyer));
+    const { payment } = asked as Extract<typeof asked, { outcome: 'payment_required' }>;
+    expect(payment.x402).toMatchObject({ network: harness.node.network, payTo: seller.address, amount: '9990000' });
+    const payload = JSON.parse(
+      await signedOnSolana({ offer: payment } as never, harness.payer, harness.node.url),
+    ) as Record<string, unknown>;
+    const verified = await harness.ledger.edge.request(
+      verifyPayment,
+      { payment_id: payment.payment_id, payload },
+      as(buyer),
+    );
+    expect(verified).toMatchObject({ outcome: 'completed' });
+    expect(await balanceOf(seller)).toBe(9_990_000n);
   });
 
   it('pays what a seller owes of fees', async () => {
