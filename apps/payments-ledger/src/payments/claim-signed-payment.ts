@@ -105,7 +105,8 @@ export class ClaimSignedPayment {
     const limit = this.config.unsettledPerPayer;
     if (funds.balance === null && others!.count >= limit)
       throw refuse(claimPayment, 'too_many_unsettled', { limit, retry_after_seconds: 1 });
-    const { maxTimeoutSeconds } = this.authorizations.requirementsOf(payment)!;
+    // Not known right after a start, until the facilitator has named the account that pays fees.
+    const { maxTimeoutSeconds = Infinity } = this.authorizations.requirementsOf(payment) ?? {};
     if (payer!.settles_first_since !== null || leaseMs > maxTimeoutSeconds * 1_000) {
       await this.budgets.reserve(tx, payment, context);
       return { toSettle: await this.settleAuthorization.beginFirst(tx, payment) };
