@@ -188,11 +188,16 @@ export class Database {
     let isOpen = false;
     let broken: Error | void = undefined;
     try {
-      await client.query('BEGIN');
+      // It is sent together with the first statement, which saves a round trip.
+      const begun = inOnePacket(client).query('BEGIN');
+      begun.catch(ignore);
+      sent.push(begun);
       isOpen = true;
       const result = await work({
-        query: <Row>(statement: Statement, values: unknown[] = []) =>
-          this.run<Row>(inOnePacket(client), statement, values),
+        query: async <Row>(statement: Statement, values: unknown[] = []) => {
+          const [rows] = await Promise.all([this.run<Row>(inOnePacket(client), statement, values), begun]);
+          return rows;
+        },
         send: (statement, values = []) => {
           const done = this.run(inOnePacket(client), statement, values);
           done.catch(ignore);
@@ -209,7 +214,9 @@ export class Database {
       return result;
     } catch (error) {
       if (isOpen) broken = await client.query('ROLLBACK').then(ignore, (failure: Error) => failure);
-      throw error;
+      // After a failed statement PostgreSQL refuses those that follow, so the first failure is the cause.
+      const failed = (await Promise.allSettled(sent)).find(({ status }) => status === 'rejected');
+      throw failed ? (failed as PromiseRejectedResult).reason : error;
     } finally {
       client.off('error', ignore);
       client.release(broken ?? undefined);

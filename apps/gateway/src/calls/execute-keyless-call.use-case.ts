@@ -1,6 +1,6 @@
 import type { CallableOffering } from '@market/contracts/catalog';
 import { executeKeylessCall } from '@market/contracts/gateway';
-import { openKeylessPayment, quoteKeyless } from '@market/contracts/payments-ledger';
+import { quoteKeyless } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { newId } from '@market/kernel';
 import { MessageBus, refuse, type RequestContext } from '@market/messaging';
@@ -15,6 +15,7 @@ import { assertSold, CallTargets, soldListingOf, type CallInput } from './call-t
 import { CoordinatePaidCall } from './coordinate-paid-call.js';
 import { countStep } from './metrics.js';
 import { leaseMsFor } from './paid-call.js';
+import { PaymentClaims } from './payment-claims.js';
 import { digestOfBody, ValidateCall } from './validate-call.js';
 
 type Input = InputOf<typeof executeKeylessCall>;
@@ -35,6 +36,7 @@ export class ExecuteKeylessCall {
     private readonly targets: CallTargets,
     private readonly validateCall: ValidateCall,
     private readonly paidCall: CoordinatePaidCall,
+    private readonly claims: PaymentClaims,
     @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
   ) {}
 
@@ -50,28 +52,26 @@ export class ExecuteKeylessCall {
     const digest = digestOfBody(body);
     const target = await this.endpoints.find(offering.listingId);
     const listing = soldListingOf(offering);
-    const opened = await this.bus.request(
-      openKeylessPayment,
-      {
-        gatewayRequestId: newId(),
-        listing,
-        bodyDigest: digest.toString('hex'),
-        leaseMs: leaseMsFor(target, this.config),
-        authorization,
-        // What was paid for while the listing had another schema is still delivered.
-        mayOpen: unfit === undefined,
-      },
-      context,
-    );
-    if (opened.outcome === 'not_opened') throw unfit!;
-    if (opened.outcome === 'rejected')
-      return this.quote(offering, { rejection: { reason: opened.reason, at: 'verification' } }, context);
-    const { buyerId, gatewayRequestId, offer, money } = opened;
-    await this.records.recordQuote({ id: gatewayRequestId, buyerId, listing, bodyDigest: digest, offer, money });
-    const input = { listingRef: offering.listingId, body, relayRequestId: offer.relay_request_id, authorization };
-    const output = await this.executePaid(input, asBuyer(buyerId, context));
-    if (output.outcome === 'payment_unusable') return this.quote(offering, output.problem, context);
-    return output.outcome === 'payment_required' ? this.quote(offering, output, context) : output;
+    const opening = {
+      gatewayRequestId: newId(),
+      listing,
+      bodyDigest: digest.toString('hex'),
+      leaseMs: leaseMsFor(target, this.config),
+      authorization,
+      // What was paid for while the listing had another schema is still delivered.
+      mayOpen: unfit === undefined,
+    };
+    return this.claims.opening(opening, context, async (opened) => {
+      if (opened.outcome === 'not_opened') throw unfit!;
+      if (opened.outcome === 'rejected')
+        return this.quote(offering, { rejection: { reason: opened.reason, at: 'verification' } }, context);
+      const { buyerId, gatewayRequestId, offer, money } = opened;
+      await this.records.recordQuote({ id: gatewayRequestId, buyerId, listing, bodyDigest: digest, offer, money });
+      const input = { listingRef: offering.listingId, body, relayRequestId: offer.relay_request_id, authorization };
+      const output = await this.executePaid(input, asBuyer(buyerId, context));
+      if (output.outcome === 'payment_unusable') return this.quote(offering, output.problem, context);
+      return output.outcome === 'payment_required' ? this.quote(offering, output, context) : output;
+    });
   }
 
   private async executePaid(

@@ -79,11 +79,11 @@ export class PaidCall {
     context: RequestContext,
   ): Promise<PaidCallEnd> {
     const ready = await this.prepare(claim, target, call, context).catch(async (error: unknown) => {
-      await this.release(claim, context);
+      await this.claims.releaseUncalled(claim, context);
       throw error;
     });
     if (ready.outcome === 'superseded') {
-      await this.release(claim, context);
+      await this.claims.releaseUncalled(claim, context);
       return ready;
     }
     try {
@@ -152,12 +152,6 @@ export class PaidCall {
     return earlier.result
       ? this.runCall.settle(held, earlier.result, context)
       : this.runCall.execute(held, target, permit, input.body, context);
-  }
-
-  private release(claim: Claim, context: RequestContext): Promise<unknown> {
-    return this.records
-      .release(claim.gatewayRequestId, claim.retryUntil)
-      .finally(() => this.claims.release(claim, context));
   }
 }
 

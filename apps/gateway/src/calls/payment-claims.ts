@@ -1,15 +1,18 @@
 import { CLAIMS_HELD_INTERVAL_MS, claimsHeld } from '@market/contracts/gateway';
-import { claimPayment, releasePayment, settlePayment } from '@market/contracts/payments-ledger';
+import { claimPayment, openKeylessPayment, releasePayment, settlePayment } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { newId } from '@market/kernel';
-import { isRefusal, MessageBus, newRequestContext, Refusal, type RequestContext } from '@market/messaging';
+import { isRefusal, MessageBus, newRequestContext, principalOf, Refusal, type RequestContext } from '@market/messaging';
 import { Jobs } from '@market/runtime';
 import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
-import type { Result } from './call-records.js';
+import { CallRecords, type Result } from './call-records.js';
 import { countStep } from './metrics.js';
 
 export type Claim = Extract<OutputOf<typeof claimPayment>, { outcome: 'claimed' }>;
 export type Transfer = OutputOf<typeof settlePayment>['transfer'];
+
+type ClaimRequest = Omit<InputOf<typeof claimPayment>, 'holderId'>;
+type Opening = Omit<InputOf<typeof openKeylessPayment>, 'holderId'>;
 
 /** The call of a claim, as the settlement records it. */
 type Settled = Pick<InputOf<typeof settlePayment>, 'paymentId' | 'fence' | 'gatewayRequestId' | 'isSigned'> & {
@@ -35,12 +38,15 @@ export class PaymentClaims implements OnApplicationBootstrap, OnModuleDestroy {
   /** This process, until it ends. */
   private readonly holderId = newId();
   private readonly paymentIds = new Set<string>();
+  /** Claims that came with a keyless payment, until a request for that call takes them. */
+  private readonly unused = new Map<string, Claim>();
   /** By payment, the fence of the claim that the ledger has not released, because it could not be reached. */
   private readonly unreleased = new Map<string, number>();
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly bus: MessageBus,
+    private readonly records: CallRecords,
     private readonly jobs: Jobs,
   ) {}
 
@@ -55,11 +61,37 @@ export class PaymentClaims implements OnApplicationBootstrap, OnModuleDestroy {
     clearInterval(this.timer);
   }
 
-  claim(
-    request: Omit<InputOf<typeof claimPayment>, 'holderId'>,
+  claim(request: ClaimRequest, context: RequestContext): Promise<OutputOf<typeof claimPayment>> {
+    const key = claimKey(request, principalOf(context).accountId);
+    const unused = this.unused.get(key);
+    if (!unused) return this.bus.request(claimPayment, { ...request, holderId: this.holderId }, context);
+    this.unused.delete(key);
+    return Promise.resolve(unused);
+  }
+
+  /**
+   * Opens a keyless payment, makes its call by `call`, and releases the claim that came with it if no request took it. Any request for the
+   * same call may take it, since equal requests share one attempt.
+   */
+  async opening<T>(
+    request: Opening,
     context: RequestContext,
-  ): Promise<OutputOf<typeof claimPayment>> {
-    return this.bus.request(claimPayment, { ...request, holderId: this.holderId }, context);
+    call: (opened: OutputOf<typeof openKeylessPayment>) => Promise<T>,
+  ): Promise<T> {
+    const opened = await this.bus.request(openKeylessPayment, { ...request, holderId: this.holderId }, context);
+    if (opened.outcome !== 'opened' || !opened.claim) return call(opened);
+    const { claim, buyerId, offer } = opened;
+    const { listing, bodyDigest } = request;
+    const key = claimKey(
+      { relayRequestId: offer.relay_request_id, listingId: listing.listingId, bodyDigest },
+      buyerId,
+    );
+    this.unused.set(key, claim);
+    try {
+      return await call(opened);
+    } finally {
+      if (this.unused.delete(key)) await this.releaseUncalled(claim, context);
+    }
   }
 
   async during<T>({ paymentId }: Claim, work: () => Promise<T>): Promise<T> {
@@ -112,6 +144,13 @@ export class PaymentClaims implements OnApplicationBootstrap, OnModuleDestroy {
     }
   }
 
+  /** Releases a claim whose seller was not called, so that the claim was no attempt at the call. */
+  releaseUncalled(claim: Claim, context: RequestContext): Promise<void> {
+    return this.records
+      .release(claim.gatewayRequestId, claim.retryUntil)
+      .finally(() => this.release(claim, context));
+  }
+
   private async repeatReleases(): Promise<void> {
     const releases = [...this.unreleased].slice(0, RELEASES_AT_ONCE);
     for (const [paymentId] of releases) this.unreleased.delete(paymentId);
@@ -119,6 +158,12 @@ export class PaymentClaims implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   private announce(): void {
-    this.bus.signal(claimsHeld, { holderId: this.holderId, paymentIds: [...this.paymentIds] });
+    const unused = [...this.unused.values()].map(({ paymentId }) => paymentId);
+    this.bus.signal(claimsHeld, { holderId: this.holderId, paymentIds: [...this.paymentIds, ...unused] });
   }
 }
+
+const claimKey = (
+  { relayRequestId, listingId, bodyDigest }: Pick<ClaimRequest, 'relayRequestId' | 'listingId' | 'bodyDigest'>,
+  buyerId: string,
+): string => [relayRequestId, listingId, bodyDigest, buyerId].join(' ');

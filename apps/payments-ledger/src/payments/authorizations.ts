@@ -16,7 +16,7 @@ import { judgeSigned, signedBy } from '../rails/x402/exact-signature.js';
 import type { HeldAuthorization, Verification } from '../rails/x402/facilitator.js';
 import { messageOf } from './message-of.js';
 import { ReconcilePayment, type LockedPayment } from './reconcile-payment.js';
-import { watchedOffer, type PaymentRow } from './payment.js';
+import { paymentColumns, watchedOffer, type PaymentRow } from './payment.js';
 
 /** The call may be retried for as long as the authorization can still be settled afterwards. */
 const hold = sql(
@@ -26,7 +26,7 @@ const hold = sql(
      VALUES ($1, $2, 'held', $3, $4, $5, $6, to_timestamp($7), $8) ON CONFLICT ON CONSTRAINT authorizations_nonce_once DO NOTHING RETURNING id, payment_id, valid_before
    )
    UPDATE payments p SET state = 'verified', authorization_id = h.id, verified_at = now(), retry_until = h.valid_before - $9 * interval '1 millisecond'
-   FROM held h WHERE p.id = h.payment_id RETURNING h.id`,
+   FROM held h WHERE p.id = h.payment_id RETURNING ${paymentColumns('p')}`,
 );
 const find = sql(
   'authorizations.find-by-nonce',
@@ -45,6 +45,32 @@ export interface SignedPayment {
   payload: ExactPayload;
   requirements: ExactRequirements;
   exact: NonNullable<PaymentRail['exact']>;
+}
+
+/** What an offer is paid with, and by whom it is settled. */
+export type ExactTerms = Pick<SignedPayment, 'exact' | 'requirements'>;
+/** A wallet as payer of one asset, as the tables have it. */
+export interface PayerKey {
+  network: string;
+  asset: string;
+  payer: string;
+}
+
+/** A signed authorization that could be settled when it was checked. */
+export interface Examined extends ExactTerms {
+  authorization: Authorization;
+  /** The payload that was signed, as text. */
+  text: string;
+  /** How long the call may take before the settlement, in milliseconds. */
+  leaseMs: number;
+}
+/** `held` is null if the payment was paid by another authorization or transfer meanwhile, or such a transfer is on its way. */
+export interface Held {
+  held: PaymentRow | null;
+}
+/** The protocol's reason why an authorization does not pay an offer. */
+export interface Rejected {
+  rejected: string;
 }
 
 /**
@@ -83,25 +109,29 @@ export class Authorizations {
   }
 
   /**
-   * Holds an authorization for a pending payment, which is then verified. The facilitator is asked outside of any
-   * transaction.
-   * @returns the protocol's reason why it does not pay this offer; undefined when it is held, or when the offer is paid otherwise.
+   * Checks a signed authorization for a pending payment, by its signature, by its terms and by the facilitator's `verify`, which is asked
+   * outside of any transaction. No money moves.
+   * @returns the protocol's reason why it does not pay this offer, or what can be held for it.
    */
-  async hold(payment: PaymentRow, text: string, leaseMs: number): Promise<string | undefined> {
+  async examine(payment: PaymentRow, text: string, leaseMs: number): Promise<Examined | Rejected> {
     const exact = this.railOf(payment)?.exact;
     const payload = parsePayload(text);
     const requirements = this.requirementsOf(payment, payload);
-    if (!exact || !requirements) return 'unsupported_scheme';
-    if (!payload) return 'invalid_payload';
+    if (!exact || !requirements) return { rejected: 'unsupported_scheme' };
+    if (!payload) return { rejected: 'invalid_payload' };
     const signed = await signedBy(payload, requirements);
     const checked = signed.valid ? await this.check({ payload, requirements, exact }, signed.payer, leaseMs) : signed;
-    if (!checked.valid) return checked.reason;
-    return this.database.transaction(async (tx) => {
-      const locked = await this.reconcilePayment.lock(tx, payment.id);
-      // The transfer pays the offer when it is final; the authorization would pay it a second time.
-      if (await exact.isArriving?.(tx, payment.id)) return undefined;
-      return this.store(tx, locked, requirements, checked.authorization, text, leaseMs);
-    });
+    return checked.valid
+      ? { exact, requirements, authorization: checked.authorization, text, leaseMs }
+      : { rejected: checked.reason };
+  }
+
+  /** Holds an authorization for a pending payment, which is then verified. */
+  async hold(tx: Tx, paymentId: string, examined: Examined): Promise<Held | Rejected> {
+    const payment = await this.reconcilePayment.lock(tx, paymentId);
+    // The transfer pays the offer when it is final; the authorization would pay it a second time.
+    if (await examined.exact.isArriving?.(tx, paymentId)) return { held: null };
+    return this.store(tx, payment, examined);
   }
 
   /** Checks whether the authorization could be settled now and after `leaseMs`, by its terms and by the facilitator's `verify`. No money moves. */
@@ -153,11 +183,16 @@ export class Authorizations {
     }
   }
 
-  /** The balance in base units of the payment's asset; null if it is not known. */
-  async balanceOf(payment: PaymentRow, payer: string): Promise<bigint | null> {
+  /** The balance in base units of the asset; null if it is not known. */
+  balanceOf(payer: string, { exact, requirements }: ExactTerms): Promise<bigint | null> {
+    return this.inTime(exact.witness.balanceOf(payer, requirements)).catch(() => null);
+  }
+
+  /** What the rail of this payment takes; null where its route takes no signed authorization. */
+  termsOf(payment: PaymentRow): ExactTerms | null {
+    const exact = this.railOf(payment)?.exact;
     const requirements = this.requirementsOf(payment);
-    const answer = requirements && this.railOf(payment)?.exact?.witness.balanceOf(payer, requirements);
-    return answer ? this.inTime(answer).catch(() => null) : null;
+    return exact && requirements ? { exact, requirements } : null;
   }
 
   /** Cancels the payment of an authorization that can no longer be settled. Nothing was charged, because the call was not delivered in time. */
@@ -165,25 +200,23 @@ export class Authorizations {
     await tx.query(lapse, [paymentId]);
   }
 
-  /** @param payment locked, or written in this transaction. @returns the reason if another payment holds the authorization. */
+  /** @param payment locked, or written in this transaction. Rejected if another payment holds the authorization. */
   async store(
     tx: Tx,
     { id: paymentId, state, is_expired }: Pick<LockedPayment, 'id' | 'state' | 'is_expired'>,
-    requirements: ExactRequirements,
-    authorization: Authorization,
-    text: string,
-    leaseMs: number,
-  ): Promise<string | undefined> {
-    // The payment was paid by another authorization or transfer meanwhile, so the claim continues from that state.
-    if (state !== 'pending') return undefined;
-    if (is_expired) return 'offer_expired';
+    { requirements, authorization, text, leaseMs }: Omit<Examined, 'exact'>,
+  ): Promise<Held | Rejected> {
+    if (state !== 'pending') return { held: null };
+    if (is_expired) return { rejected: 'offer_expired' };
     const until = authorization.validBefore < MAX_TIMESTAMP ? authorization.validBefore : MAX_TIMESTAMP;
     const key = keyOf(requirements, authorization);
-    const [held] = await tx.query(hold, [newId(), paymentId, ...key, until, text, leaseMs]);
-    if (held) return undefined;
+    const [held] = await tx.query<PaymentRow>(hold, [newId(), paymentId, ...key, until, text, leaseMs]);
+    if (held) return { held };
     const [known] = await tx.query<{ id: string; payment_id: string }>(find, key);
-    if (known?.payment_id === paymentId) return 'authorization_already_refused';
-    return isSolana(requirements.network) ? 'duplicate_settlement' : 'invalid_exact_evm_nonce_already_used';
+    if (known?.payment_id === paymentId) return { rejected: 'authorization_already_refused' };
+    return {
+      rejected: isSolana(requirements.network) ? 'duplicate_settlement' : 'invalid_exact_evm_nonce_already_used',
+    };
   }
 
   private railOf(payment: PaymentRow): PaymentRail | undefined {
@@ -191,8 +224,14 @@ export class Authorizations {
   }
 }
 
-/** What no two authorizations share: network, asset, payer and nonce. Addresses of EVM chains are the same in any letter case. */
-function keyOf({ network, asset }: ExactRequirements, { payer, nonce }: Authorization): string[] {
-  const addresses = isSolana(network) ? [asset, payer] : [asset.toLowerCase(), payer.toLowerCase()];
-  return [network, ...addresses, nonce];
+/** What no two authorizations share: network, asset, payer and nonce. */
+function keyOf(requirements: ExactRequirements, { payer, nonce }: Authorization): string[] {
+  const key = payerKeyOf(requirements, payer);
+  return [key.network, key.asset, key.payer, nonce];
 }
+
+/** Addresses of EVM chains are the same in any letter case. */
+export const payerKeyOf = ({ network, asset }: ExactRequirements, payer: string): PayerKey =>
+  isSolana(network)
+    ? { network, asset, payer }
+    : { network, asset: asset.toLowerCase(), payer: payer.toLowerCase() };

@@ -2,19 +2,19 @@ import { claimPayment, settlePayment, type PendingReason } from '@market/contrac
 import type { InputOf, OutputOf } from '@market/contracts';
 import { formatDecimal } from '@market/kernel';
 import { isRefusal, principalOf, refuse, type RequestContext } from '@market/messaging';
-import { batchSql, Database, GroupCommit, sql, type Tx } from '@market/persistence';
+import { batchSql, Database, GroupCommit, GroupLookup, lookupSql, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Budgets } from '../budgets/budgets.js';
-import { Authorizations } from './authorizations.js';
+import { Authorizations, payerKeyOf } from './authorizations.js';
 import { ClaimHolders } from './claim-holders.js';
 import { ClaimSignedPayment } from './claim-signed-payment.js';
-import { ReconcilePayment } from './reconcile-payment.js';
+import { ReconcilePayment, type LockedPayment } from './reconcile-payment.js';
 import { mayGetMoney } from './payment-state.js';
 import {
   isForCall,
-  moneyOf,
   paymentColumns,
   paysBySignature,
+  toClaim,
   toOffer,
   type CallPaymentRow,
   type PaymentRow,
@@ -25,6 +25,7 @@ import { SettleAuthorization } from './settle-authorization.js';
 type Input = InputOf<typeof claimPayment>;
 type Output = OutputOf<typeof claimPayment>;
 type Claim = Input & { buyerId: string };
+type Found = CallPaymentRow & LockedPayment;
 
 /** Each id is looked up separately, in the given order, because a join would read every verified payment. */
 const claim = batchSql(
@@ -44,7 +45,9 @@ const claim = batchSql(
 );
 const find = sql(
   'payments.find-by-relay-id',
-  `SELECT ${paymentColumns('p')}, now() AS as_of FROM payments p WHERE relay_request_id = $1`,
+  lookupSql(
+    `SELECT ${paymentColumns('p')}, p.expires_at <= now() AS is_expired, now() AS as_of FROM payments p WHERE p.relay_request_id = asked.key`,
+  ),
 );
 
 const lock = sql(
@@ -63,6 +66,7 @@ const PENDING_RETRY_SECONDS = 2;
 @Injectable()
 export class ClaimPayment {
   private readonly claims = new GroupCommit<Claim, CallPaymentRow | null>((items) => this.write(items));
+  private readonly payments: GroupLookup<LockedPayment>;
 
   constructor(
     private readonly database: Database,
@@ -72,17 +76,19 @@ export class ClaimPayment {
     private readonly claimSigned: ClaimSignedPayment,
     private readonly holders: ClaimHolders,
     private readonly budgets: Budgets,
-  ) {}
+  ) {
+    this.payments = new GroupLookup(database, find);
+  }
 
   async execute(input: Input, context: RequestContext): Promise<Output> {
     const request = { ...input, buyerId: principalOf(context).accountId };
     // What comes with a signature is hardly ever paid for already.
     const claimed = input.authorization === undefined ? await this.take(request, context) : null;
-    if (claimed) return toClaimed(claimed);
+    if (claimed) return toClaim(claimed);
     const current = await this.findOwn(request);
     if (input.authorization !== undefined && current.state === 'verified' && !paysBySignature(current)) {
       const paid = await this.take(request, context);
-      if (paid) return toClaimed(paid);
+      if (paid) return toClaim(paid);
     }
     const outcome = this.holders.isAbandoned(current)
       ? await this.database.query(releaseClaim, [current.id, current.fence]).then(() => undefined)
@@ -93,7 +99,7 @@ export class ClaimPayment {
     const signed = isSigned(found) ? await this.claimBySignature(found, input, context) : undefined;
     if (signed) return signed;
     const second = await this.take(request, context);
-    return second ? toClaimed(second) : this.explain(await this.findOwn(request));
+    return second ? toClaim(second) : this.explain(await this.findOwn(request));
   }
 
   /** Under a budget the payment is counted in the transaction of its claim; without one, claims share a statement and a commit. */
@@ -113,41 +119,55 @@ export class ClaimPayment {
     input: Input,
     context: RequestContext,
   ): Promise<Output | undefined> {
-    const rejected = (reason: string): Output => ({
-      outcome: 'rejected',
-      reason,
-      offer: toOffer(payment, this.authorizations.requirementsOf(payment)),
-    });
     try {
       const outcome = await this.claimSigned.execute(payment, input, context);
-      if ('rejected' in outcome) return rejected(outcome.rejected);
-      return outcome.claimed ? toClaimed(outcome.claimed) : undefined;
+      if ('rejected' in outcome) return this.reject(payment, outcome.rejected);
+      return outcome.claimed ? toClaim(outcome.claimed) : undefined;
     } catch (error) {
-      if (isRefusal(error, settlePayment, 'settlement_refused')) return rejected(error.details.reason as string);
+      if (isRefusal(error, settlePayment, 'settlement_refused')) return this.reject(payment, error.details.reason as string);
       if (isRefusal(error, settlePayment, 'settlement_unknown')) return undefined;
       throw error;
     }
   }
 
-  /** @returns what keeps the payment from being claimed; undefined if it has become claimable. */
+  /** @returns what keeps the payment from being claimed, or its claim where a signature pays; undefined if it has become claimable. */
   private async awaitMoney(
-    current: CallPaymentRow & { as_of: Date },
+    current: Found,
     input: Input,
     context: RequestContext,
   ): Promise<Output | undefined> {
     if (current.state === 'verified' && paysBySignature(current)) return undefined;
     if (!mayGetMoney(current.state) || current.authorization_id !== null) return this.explain(current);
-    const { payment: observed, missing } = await this.reconcilePayment.reconcile(current.id, context);
-    if (observed.state === 'pending' && missing !== 'payment_not_final' && input.authorization !== undefined) {
-      await this.budgets.check(current, context);
-      const reason = await this.authorizations.hold(current, input.authorization, input.leaseMs);
-      return reason === undefined
-        ? undefined
-        : { outcome: 'rejected', reason, offer: toOffer(current, this.authorizations.requirementsOf(current)) };
-    }
+    const { payment: observed, missing } = await this.reconcilePayment.reconcileFound(current, context);
+    if (observed.state === 'pending' && missing !== 'payment_not_final' && input.authorization !== undefined)
+      return this.holdAndClaim(current, input.authorization, input, context);
     return observed.state === 'verified'
       ? undefined
       : this.explain({ ...current, state: observed.state, received_base_units: observed.received_base_units }, missing);
+  }
+
+  private async holdAndClaim(
+    payment: Found,
+    text: string,
+    input: Input,
+    context: RequestContext,
+  ): Promise<Output | undefined> {
+    await this.budgets.check(payment, context);
+    const examined = await this.authorizations.examine(payment, text, input.leaseMs);
+    if ('rejected' in examined) return this.reject(payment, examined.rejected);
+    const { requirements, authorization } = examined;
+    const funds = await this.claimSigned.fundsOf(payerKeyOf(requirements, authorization.payer), examined);
+    const { rejected, claimed } = await this.database.transaction(async (tx) => {
+      const holding = await this.authorizations.hold(tx, payment.id, examined);
+      if ('rejected' in holding) return { rejected: holding.rejected };
+      return { claimed: holding.held && (await this.claimSigned.claimHeld(tx, holding.held, input, funds, context)) };
+    });
+    if (rejected !== undefined) return this.reject(payment, rejected);
+    return claimed ? toClaim(claimed) : undefined;
+  }
+
+  private reject(payment: PaymentRow, reason: string): Output {
+    return { outcome: 'rejected', reason, offer: toOffer(payment, this.authorizations.requirementsOf(payment)) };
   }
 
   /** Ids are sorted, so that two processes that claim the same ids do not deadlock. */
@@ -170,8 +190,8 @@ export class ClaimPayment {
     });
   }
 
-  private async findOwn(request: Claim): Promise<CallPaymentRow & { as_of: Date }> {
-    const [row] = await this.database.query<PaymentRow & { as_of: Date }>(find, [request.relayRequestId]);
+  private async findOwn(request: Claim): Promise<Found> {
+    const [row] = await this.payments.find(request.relayRequestId);
     if (!row || row.buyer_id !== request.buyerId || !isForCall(row))
       throw refuse(claimPayment, 'payment_not_found', {});
     if (row.listing_id !== request.listingId) throw refuse(claimPayment, 'listing_mismatch', {});
@@ -180,7 +200,7 @@ export class ClaimPayment {
   }
 
   private async explain(
-    row: CallPaymentRow & { as_of: Date },
+    row: Found,
     missing: PendingReason | 'unpaid' = 'payment_unknown',
   ): Promise<Output> {
     switch (row.state) {
@@ -228,26 +248,3 @@ const matches = (row: CallPaymentRow, item: Claim): boolean =>
   row.buyer_id === item.buyerId &&
   row.listing_id === item.listingId &&
   row.body_digest.toString('hex') === item.bodyDigest;
-
-function toClaimed(row: CallPaymentRow): Output {
-  return {
-    outcome: 'claimed',
-    paymentId: row.id,
-    gatewayRequestId: row.gateway_request_id,
-    fence: row.fence,
-    attempt: row.fence,
-    retryUntil: row.retry_until!.toISOString(),
-    transactionHash: row.transaction_hash,
-    isSigned: paysBySignature(row) || undefined,
-    scheme: row.scheme,
-    network: row.network,
-    money: moneyOf(row),
-    listing: {
-      listingId: row.listing_id,
-      name: row.listing_name,
-      slug: row.listing_slug,
-      sellerId: row.seller_id,
-      preferredCurrency: row.preferred_currency,
-    },
-  };
-}

@@ -6,20 +6,21 @@ import { Database, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { Budgets } from '../budgets/budgets.js';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
-import { Authorizations } from './authorizations.js';
+import { Authorizations, type ExactTerms, type PayerKey } from './authorizations.js';
 import { ReconcilePayment } from './reconcile-payment.js';
 import { isForCall, paymentColumns, paysBySignature, type CallPaymentRow, type PaymentRow } from './payment.js';
 import { SettleAuthorization, type AuthorizationRow } from './settle-authorization.js';
 
-const findPayer = sql(
-  'payers.find',
-  `SELECT a.payer, coalesce(y.settled_base_units, 0) AS settled_base_units FROM authorizations a LEFT JOIN payers y USING (network, asset, payer) WHERE a.id = $1`,
+const findPayer = sql('payers.find', 'SELECT network, asset, payer FROM authorizations WHERE id = $1');
+const findSettled = sql(
+  'payers.settled',
+  'SELECT settled_base_units FROM payers WHERE network = $1 AND asset = $2 AND payer = $3',
 );
 /** Inserts the payer if it is new, and serializes concurrent claims of one payer. */
 const lockPayer = sql(
   'payers.lock',
-  `INSERT INTO payers (network, asset, payer) SELECT network, asset, payer FROM authorizations WHERE id = $1
-   ON CONFLICT (network, asset, payer) DO UPDATE SET payer = excluded.payer RETURNING network, asset, payer, settles_first_since, settled_base_units`,
+  `INSERT INTO payers (network, asset, payer) VALUES ($1, $2, $3)
+   ON CONFLICT (network, asset, payer) DO UPDATE SET payer = excluded.payer RETURNING settles_first_since, settled_base_units`,
 );
 /** Calls in flight that a payer's signatures pay and that are not settled yet. */
 const unsettled = sql(
@@ -33,18 +34,19 @@ const claim = sql(
 );
 
 interface PayerRow {
-  network: string;
-  asset: string;
-  payer: string;
   settles_first_since: Date | null;
   settled_base_units: string;
 }
-/** The balance of a payer's wallet at the time when this much of its authorizations had been settled; null if it is not known. */
-interface Funds {
+/** The balance of a payer's wallet, null if it is not known, at the time when this much of its authorizations had been settled. */
+export interface Funds {
+  payer: PayerKey;
   balance: bigint | null;
   settledBaseUnits: bigint;
 }
 type Attempt = { claimed: CallPaymentRow | null } | { rejected: string } | { toSettle: AuthorizationRow };
+type Claim = Pick<InputOf<typeof claimPayment>, 'leaseMs' | 'holderId'>;
+/** Why a payment that is only signed is not simply claimed. */
+type Obstacle = 'too_many_unsettled' | 'settled_first' | 'insufficient_funds';
 
 /**
  * Claims a payment that is only signed. A signature moves no money until the answer is stored, and a wallet can sign for more
@@ -72,51 +74,82 @@ export class ClaimSignedPayment {
     input: InputOf<typeof claimPayment>,
     context: RequestContext,
   ): Promise<{ claimed: CallPaymentRow | null } | { rejected: string }> {
-    const [known] = await this.database.query<Pick<PayerRow, 'payer' | 'settled_base_units'>>(findPayer, [
-      payment.authorization_id,
-    ]);
-    invariant(known, `the authorization of payment ${payment.id} exists`);
-    const funds = {
-      balance: await this.authorizations.balanceOf(payment, known.payer),
-      settledBaseUnits: BigInt(known.settled_base_units),
-    };
+    const [payer] = await this.database.query<PayerKey>(findPayer, [payment.authorization_id]);
+    invariant(payer, `the authorization of payment ${payment.id} exists`);
+    const funds = await this.fundsOf(payer, this.authorizations.termsOf(payment));
     const attempt = await this.database.transaction((tx) => this.attempt(tx, payment.id, input, funds, context));
     if (!('toSettle' in attempt)) return attempt;
     await this.settleAuthorization.settleFirst(attempt.toSettle);
     return { claimed: null };
   }
 
+  /** What was settled is read first, so that a settlement in between makes the funds smaller and not larger. */
+  async fundsOf(payer: PayerKey, terms: ExactTerms | null): Promise<Funds> {
+    const [known] = await this.database.query<Pick<PayerRow, 'settled_base_units'>>(findSettled, valuesOf(payer));
+    const balance = terms && (await this.authorizations.balanceOf(payer.payer, terms));
+    return { payer, balance, settledBaseUnits: BigInt(known?.settled_base_units ?? 0) };
+  }
+
+  /**
+   * Claims a payment in the transaction that held its authorization. @returns null if a budget or anything else has to be decided first;
+   * the authorization is then held, and `execute` claims.
+   */
+  async claimHeld(
+    tx: Tx,
+    payment: PaymentRow,
+    claim: Claim,
+    funds: Funds,
+    { principal }: RequestContext,
+  ): Promise<CallPaymentRow | null> {
+    if ((principal?.budgets ?? payment.budgets) || payment.retry_until!.getTime() <= Date.now()) return null;
+    return (await this.obstacleTo(tx, payment, claim, funds)) === undefined ? this.write(tx, payment, claim) : null;
+  }
+
   private async attempt(
     tx: Tx,
     paymentId: string,
-    { leaseMs, holderId }: InputOf<typeof claimPayment>,
+    claim: Claim,
     funds: Funds,
     context: RequestContext,
   ): Promise<Attempt> {
     const payment = await this.reconcilePayment.lock(tx, paymentId);
     if (payment.state !== 'verified' || !paysBySignature(payment) || payment.retry_until! <= payment.as_of)
       return { claimed: null };
-    const [payer] = await tx.query<PayerRow>(lockPayer, [payment.authorization_id]);
-    const [others] = await tx.query<{ count: number; base_units: string }>(unsettled, [
-      payer!.network,
-      payer!.asset,
-      payer!.payer,
-    ]);
+    const obstacle = await this.obstacleTo(tx, payment, claim, funds);
     const limit = this.config.unsettledPerPayer;
-    if (funds.balance === null && others!.count >= limit)
+    if (obstacle === 'too_many_unsettled')
       throw refuse(claimPayment, 'too_many_unsettled', { limit, retry_after_seconds: 1 });
+    if (obstacle === 'insufficient_funds') return { rejected: obstacle };
+    await this.budgets.reserve(tx, payment, context);
+    return obstacle === 'settled_first'
+      ? { toSettle: await this.settleAuthorization.beginFirst(tx, payment) }
+      : { claimed: await this.write(tx, payment, claim) };
+  }
+
+  private async obstacleTo(
+    tx: Tx,
+    payment: PaymentRow,
+    { leaseMs }: Claim,
+    { payer: key, balance, settledBaseUnits }: Funds,
+  ): Promise<Obstacle | undefined> {
+    // One round trip, and still in this order: calls are counted when the payer is locked.
+    const [[payer], [others]] = await Promise.all([
+      tx.query<PayerRow>(lockPayer, valuesOf(key)),
+      tx.query<{ count: number; base_units: string }>(unsettled, valuesOf(key)),
+    ]);
+    if (balance === null && others!.count >= this.config.unsettledPerPayer) return 'too_many_unsettled';
     // Not known right after a start, until the facilitator has named the account that pays fees.
     const { maxTimeoutSeconds = Infinity } = this.authorizations.requirementsOf(payment) ?? {};
-    if (payer!.settles_first_since !== null || leaseMs > maxTimeoutSeconds * 1_000) {
-      await this.budgets.reserve(tx, payment, context);
-      return { toSettle: await this.settleAuthorization.beginFirst(tx, payment) };
-    }
-    const spent = BigInt(others!.base_units) + BigInt(payer!.settled_base_units) - funds.settledBaseUnits;
-    if (funds.balance !== null && spent + BigInt(payment.amount_base_units) > funds.balance)
-      return { rejected: 'insufficient_funds' };
-    await this.budgets.reserve(tx, payment, context);
-    const [claimed] = await tx.query<PaymentRow>(claim, [paymentId, holderId, leaseMs]);
+    if (payer!.settles_first_since !== null || leaseMs > maxTimeoutSeconds * 1_000) return 'settled_first';
+    const spent = BigInt(others!.base_units) + BigInt(payer!.settled_base_units) - settledBaseUnits;
+    return balance !== null && spent + BigInt(payment.amount_base_units) > balance ? 'insufficient_funds' : undefined;
+  }
+
+  private async write(tx: Tx, { id }: PaymentRow, { holderId, leaseMs }: Claim): Promise<CallPaymentRow> {
+    const [claimed] = await tx.query<PaymentRow>(claim, [id, holderId, leaseMs]);
     invariant(claimed && isForCall(claimed), 'signatures pay calls alone');
-    return { claimed };
+    return claimed;
   }
 }
+
+const valuesOf = ({ network, asset, payer }: PayerKey): string[] => [network, asset, payer];

@@ -2,7 +2,7 @@ import type { InputOf, OutputOf } from '@market/contracts';
 import { openPayerAccount } from '@market/contracts/identity';
 import { openKeylessPayment } from '@market/contracts/payments-ledger';
 import { isRefusal, MessageBus, refuse, type RequestContext } from '@market/messaging';
-import { Database, sql } from '@market/persistence';
+import { Database, GroupLookup, lookupSql, sql } from '@market/persistence';
 import { lookupCache } from '@market/runtime';
 import { invariant } from '@market/kernel';
 import { Inject, Injectable } from '@nestjs/common';
@@ -15,14 +15,20 @@ import {
   type ExactRequirements,
 } from '../rails/x402/exact-payment.js';
 import { signedBy } from '../rails/x402/exact-signature.js';
-import { Authorizations, type SignedPayment } from './authorizations.js';
+import { Authorizations, payerKeyOf, type SignedPayment } from './authorizations.js';
+import { ClaimSignedPayment, type Funds } from './claim-signed-payment.js';
 import { KeylessTermsSeal, type KeylessTerms } from './keyless-terms.js';
 import { Offers } from './offers.js';
-import { isForCall, moneyOf, paymentColumns, toOffer, type CallPaymentRow, type PaymentRow } from './payment.js';
+import { isForCall, moneyOf, paymentColumns, toClaim, toOffer, type CallPaymentRow, type PaymentRow } from './payment.js';
 
 type Input = InputOf<typeof openKeylessPayment>;
 type Output = OutputOf<typeof openKeylessPayment>;
 type Payer = OutputOf<typeof openPayerAccount>;
+
+interface Opened {
+  payment: CallPaymentRow;
+  claim: CallPaymentRow | null;
+}
 
 /** A keyless offer as the client returned it. */
 interface Offered {
@@ -32,7 +38,10 @@ interface Offered {
   requirements: ExactRequirements;
 }
 
-const find = sql('payments.find-keyless', `SELECT ${paymentColumns('p')} FROM payments p WHERE relay_request_id = $1`);
+const find = sql(
+  'payments.find-keyless',
+  lookupSql(`SELECT ${paymentColumns('p')} FROM payments p WHERE p.relay_request_id = asked.key`),
+);
 
 /** Rolls a transaction back whose authorization could not be held. */
 class NotHeld extends Error {
@@ -44,8 +53,9 @@ class NotHeld extends Error {
 const rejected = (reason: string): Output => ({ outcome: 'rejected', reason });
 
 /**
- * Turns a signed keyless offer into a verified payment with a held authorization, in one commit. Nothing is stored for a
- * signature that does not pay. The buyer is the account of the wallet that signed.
+ * Turns a signed keyless offer into a verified payment with a held authorization, and claims it for the process that asks unless
+ * something has to be decided before; all in one commit. Nothing is stored for a signature that does not pay. The buyer is the account of
+ * the wallet that signed.
  */
 @Injectable()
 export class OpenKeylessPayment {
@@ -53,15 +63,19 @@ export class OpenKeylessPayment {
   private readonly accounts = lookupCache<Payer, RequestContext>(10_000, (walletAddress, context) =>
     this.openAccount(walletAddress, context),
   );
+  private readonly payments: GroupLookup<PaymentRow>;
 
   constructor(
     private readonly database: Database,
     private readonly bus: MessageBus,
     private readonly offers: Offers,
     private readonly authorizations: Authorizations,
+    private readonly claimSigned: ClaimSignedPayment,
     private readonly seal: KeylessTermsSeal,
     @Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[],
-  ) {}
+  ) {
+    this.payments = new GroupLookup(database, find);
+  }
 
   async execute(input: Input, context: RequestContext): Promise<Output> {
     const payload = parsePayload(input.authorization);
@@ -73,23 +87,26 @@ export class OpenKeylessPayment {
     if (!signed.valid) return rejected(signed.reason);
     const known = await this.find(offered.requirements);
     if (!known && !input.mayOpen) return { outcome: 'not_opened' };
-    const checked = known
-      ? null
-      : await this.check(
-          offered,
-          { payload, requirements: offered.requirements, exact: offered.route.exact },
-          signed.payer,
-          input.leaseMs,
-        );
+    const terms = { exact: offered.route.exact, requirements: offered.requirements };
+    const [checked, funds] = known
+      ? [null, null]
+      : await Promise.all([
+          this.check(offered, { payload, ...terms }, signed.payer, input.leaseMs),
+          this.claimSigned.fundsOf(payerKeyOf(terms.requirements, signed.payer), terms),
+        ]);
     if (checked && !checked.valid) return rejected(checked.reason);
     const { accountId: buyerId, mayPay } = await this.accounts.forceFetch(signed.payer, { context });
     // A disabled wallet may still ask for the result of what it paid earlier.
     if (!known && !mayPay) throw refuse(openKeylessPayment, 'wallet_cannot_pay', {});
     if (buyerId === input.listing.sellerId) throw refuse(openKeylessPayment, 'own_listing', {});
     try {
-      const payment = known ?? (await this.open(buyerId, offered, checked!.authorization, input));
+      const { payment, claim } = known
+        ? { payment: known, claim: null }
+        : await this.open(buyerId, offered, checked!.authorization, funds!, input, context);
       // An offer that another wallet has paid cannot be used again.
-      return payment.buyer_id === buyerId ? opened(payment, offered.requirements) : rejected('accepted_mismatch');
+      return payment.buyer_id === buyerId
+        ? opened(payment, claim, offered.requirements)
+        : rejected('accepted_mismatch');
     } catch (error) {
       if (error instanceof NotHeld) return rejected(error.reason);
       throw error;
@@ -109,7 +126,7 @@ export class OpenKeylessPayment {
   }
 
   private async find({ extra }: ExactRequirements): Promise<CallPaymentRow | undefined> {
-    const [payment] = await this.database.query<PaymentRow>(find, [extra.relayRequestId]);
+    const [payment] = await this.payments.find(extra.relayRequestId);
     return payment && isForCall(payment) ? payment : undefined;
   }
 
@@ -139,8 +156,10 @@ export class OpenKeylessPayment {
     buyerId: string,
     { terms, sealed, route: { rail, route }, requirements }: Offered,
     authorization: Authorization,
+    funds: Funds,
     input: Input,
-  ): Promise<CallPaymentRow> {
+    context: RequestContext,
+  ): Promise<Opened> {
     const { listing, gatewayRequestId, bodyDigest, authorization: text, leaseMs } = input;
     const { relayRequestId } = requirements.extra;
     const { payTo, payee, amountBaseUnits, priceMicros, feeBps, expiresAt } = terms;
@@ -162,21 +181,32 @@ export class OpenKeylessPayment {
         { relayRequestId, payTo, payee, amountBaseUnits, feeBps, expiresAt },
         sealed,
       );
-      const offer = payment && { ...payment, is_expired: payment.expires_at.getTime() <= Date.now() };
-      const reason = offer && (await this.authorizations.store(tx, offer, requirements, authorization, text, leaseMs));
-      if (reason !== undefined) throw new NotHeld(reason);
-      return payment;
+      if (!payment) return null;
+      const offer = { ...payment, is_expired: payment.expires_at.getTime() <= Date.now() };
+      const holding = await this.authorizations.store(tx, offer, { requirements, authorization, text, leaseMs });
+      if ('rejected' in holding) throw new NotHeld(holding.rejected);
+      invariant(holding.held && isForCall(holding.held), 'an offer that was just written is pending');
+      return {
+        payment: holding.held,
+        claim: await this.claimSigned.claimHeld(tx, holding.held, input, funds, context),
+      };
     });
-    const payment = inserted && isForCall(inserted) ? inserted : await this.find(requirements);
-    invariant(payment, 'an offer that another process wrote down is there');
-    return payment;
+    if (inserted) return inserted;
+    const payment = await this.find(requirements);
+    invariant(payment, 'an offer that another process stored is there');
+    return { payment, claim: null };
   }
 }
 
-const opened = (payment: CallPaymentRow, requirements: ExactRequirements): Output => ({
+const opened = (
+  payment: CallPaymentRow,
+  claim: CallPaymentRow | null,
+  requirements: ExactRequirements,
+): Output => ({
   outcome: 'opened',
   buyerId: payment.buyer_id,
   gatewayRequestId: payment.gateway_request_id,
   offer: toOffer(payment, requirements),
   money: moneyOf(payment),
+  claim: claim && toClaim(claim),
 });

@@ -167,8 +167,8 @@ export class PayFees {
     const [others] = await tx.query<{ micros: string }>(underWay, [sellerId]);
     if (terms.priceMicros > (await this.due(tx, sellerId)) - BigInt(others!.micros))
       return { rejected: 'more_than_due' };
-    const rejected = await this.authorizations.store(tx, known, requirements, authorization, text, 0);
-    if (rejected !== undefined) return { rejected };
+    const holding = await this.authorizations.store(tx, known, { requirements, authorization, text, leaseMs: 0 });
+    if ('rejected' in holding) return holding;
     return { toSettle: await this.settleAuthorization.beginFirst(tx, await this.reconcilePayment.lock(tx, id)) };
   }
 

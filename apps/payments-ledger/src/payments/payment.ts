@@ -1,8 +1,10 @@
-import type { Budget, Currency } from '@market/contracts';
-import type { CallMoney, PaymentOffer } from '@market/contracts/payments-ledger';
+import type { Budget, Currency, OutputOf } from '@market/contracts';
+import type { CallMoney, claimPayment, PaymentOffer } from '@market/contracts/payments-ledger';
 import { feeRateNumber, formatDecimal, usdNumber, type FeeSplit, type Micros } from '@market/kernel';
 import type { Payee, Route, WatchedOffer } from '../rails/payment-rail.js';
 import type { PaymentState } from './payment-state.js';
+
+type Claim = Extract<OutputOf<typeof claimPayment>, { outcome: 'claimed' }>;
 
 /** The pricing models of a paid subscription. */
 export type PaidModel = 'monthly' | 'yearly' | 'usage_tiered';
@@ -179,6 +181,28 @@ export function toOffer(row: PaymentRow, x402: PaymentOffer['x402']): PaymentOff
     x402,
   };
 }
+
+/** The right to call the seller, as the gateway gets it. */
+export const toClaim = (row: CallPaymentRow): Claim => ({
+  outcome: 'claimed',
+  paymentId: row.id,
+  gatewayRequestId: row.gateway_request_id,
+  fence: row.fence,
+  attempt: row.fence,
+  retryUntil: row.retry_until!.toISOString(),
+  transactionHash: row.transaction_hash,
+  isSigned: paysBySignature(row) || undefined,
+  scheme: row.scheme,
+  network: row.network,
+  money: moneyOf(row),
+  listing: {
+    listingId: row.listing_id,
+    name: row.listing_name,
+    slug: row.listing_slug,
+    sellerId: row.seller_id,
+    preferredCurrency: row.preferred_currency,
+  },
+});
 
 /** Who gets the money of a sale, and where. The seller's wallet is paid by signatures alone; a plain transfer is the operator's. */
 export const paidTo = ({

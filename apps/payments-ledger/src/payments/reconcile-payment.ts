@@ -11,11 +11,9 @@ import { messageOf } from './message-of.js';
 import { nextState, mayMove, UNPAID_STATES, type Observation } from './payment-state.js';
 import { isForSale, paymentColumns, sellersPart, watchedOffer, worthMicros, type PaymentRow } from './payment.js';
 
-const find = sql('payments.find', `SELECT ${paymentColumns('p')} FROM payments p WHERE id = $1`);
-const lock = sql(
-  'payments.lock',
-  `SELECT ${paymentColumns('p')}, p.expires_at <= now() AS is_expired, now() AS as_of FROM payments p WHERE id = $1 FOR UPDATE`,
-);
+const COLUMNS = `${paymentColumns('p')}, p.expires_at <= now() AS is_expired, now() AS as_of`;
+const find = sql('payments.find', `SELECT ${COLUMNS} FROM payments p WHERE id = $1`);
+const lock = sql('payments.lock', `SELECT ${COLUMNS} FROM payments p WHERE id = $1 FOR UPDATE`);
 const move = sql(
   'payments.move',
   `UPDATE payments SET state = $2, received_base_units = $3, transaction_hash = coalesce($4, transaction_hash),
@@ -30,7 +28,9 @@ const addRefunds = sql(
    SELECT id, $1, $2, owed_by, $3, $4, micros, $5, $6 FROM unnest($7::uuid[], $8::text[], $9::bigint[]) AS owed (id, owed_by, micros) WHERE micros > 0`,
 );
 
+/** A payment at the time `as_of`, of PostgreSQL's clock. */
 export type LockedPayment = PaymentRow & { is_expired: boolean; as_of: Date };
+type Reconciled = Promise<{ payment: PaymentRow; observation: Observation | null; missing: PendingReason | 'unpaid' }>;
 
 /** Asks a payment's rail what arrived and moves the payment accordingly. A surplus, or money that came too late, becomes due as a refund in the same commit. */
 @Injectable()
@@ -70,13 +70,9 @@ export class ReconcilePayment {
     observation: Observation,
     context: Pick<RequestContext, 'requestId' | 'traceparent'>,
   ): Promise<PaymentRow> {
-    const transition = nextState(
-      { state: payment.state, amountBaseUnits: BigInt(payment.amount_base_units), expired: payment.is_expired },
-      observation,
-    );
-    const paidFurther =
-      transition.state === 'underpaid' && observation.receivedBaseUnits > BigInt(payment.received_base_units);
-    if (transition.state === payment.state && !paidFurther) return payment;
+    const transition = transitionOf(payment, observation);
+    if (!transition) return payment;
+    const { paidFurther } = transition;
     invariant(
       paidFurther || mayMove(payment.state, transition.state),
       `a payment moves from ${payment.state} to ${transition.state}`,
@@ -144,15 +140,23 @@ export class ReconcilePayment {
   async reconcile(
     paymentId: string,
     context: Pick<RequestContext, 'requestId' | 'traceparent'>,
-  ): Promise<{ payment: PaymentRow; observation: Observation | null; missing: PendingReason | 'unpaid' }> {
-    const [payment] = await this.database.query<PaymentRow>(find, [paymentId]);
-    const rail = this.rails.find(({ id }) => id === payment?.rail);
-    invariant(payment && rail, `payment ${paymentId} is known and its rail configured`);
+  ): Reconciled {
+    const [payment] = await this.database.query<LockedPayment>(find, [paymentId]);
+    invariant(payment, `payment ${paymentId} exists`);
+    return this.reconcileFound(payment, context);
+  }
+
+  /** @param payment as it was just read. It is locked only if what the rail observed changes it. */
+  async reconcileFound(payment: LockedPayment, context: Pick<RequestContext, 'requestId' | 'traceparent'>): Reconciled {
+    const rail = this.rails.find(({ id }) => id === payment.rail);
+    invariant(rail, `the rail of payment ${payment.id} is configured`);
     const observation = await this.ask(rail, payment);
     if (!observation) return { payment, observation, missing: 'payment_unknown' };
-    const moved = await this.database.transaction(async (tx) =>
-      this.apply(tx, await this.lock(tx, paymentId), observation, context),
-    );
+    const moved = transitionOf(payment, observation)
+      ? await this.database.transaction(async (tx) =>
+          this.apply(tx, await this.lock(tx, payment.id), observation, context),
+        )
+      : payment;
     const missing = observation.arriving ? 'payment_not_final' : rail.authoritative ? 'unpaid' : 'payment_not_seen';
     return { payment: moved, observation, missing };
   }
@@ -225,4 +229,18 @@ export class ReconcilePayment {
       context,
     );
   }
+}
+
+/** The move that an observation brings about; null if it leaves the payment as it is. */
+function transitionOf(
+  payment: LockedPayment,
+  observation: Observation,
+): (ReturnType<typeof nextState> & { paidFurther: boolean }) | null {
+  const transition = nextState(
+    { state: payment.state, amountBaseUnits: BigInt(payment.amount_base_units), expired: payment.is_expired },
+    observation,
+  );
+  const paidFurther =
+    transition.state === 'underpaid' && observation.receivedBaseUnits > BigInt(payment.received_base_units);
+  return transition.state === payment.state && !paidFurther ? null : { ...transition, paidFurther };
 }

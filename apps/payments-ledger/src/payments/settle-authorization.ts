@@ -2,7 +2,7 @@ import { settlePayment } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { invariant } from '@market/kernel';
 import { newRequestContext, Refusal, refuse, type RequestContext } from '@market/messaging';
-import { Database, sql, type Tx } from '@market/persistence';
+import { Database, GroupCommit, sql, withParameters, type Tx } from '@market/persistence';
 import { Jobs } from '@market/runtime';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
@@ -12,7 +12,7 @@ import { StartSubscription } from '../subscriptions/start-subscription.js';
 import { timed } from '../rails/metrics.js';
 import type { HeldAuthorization, Settlement } from '../rails/x402/facilitator.js';
 import { Authorizations, type SignedPayment } from './authorizations.js';
-import { ChargeCalls } from './charge-calls.js';
+import { ChargeCalls, type Due } from './charge-calls.js';
 import { messageOf } from './message-of.js';
 import { ReconcilePayment } from './reconcile-payment.js';
 import { settlements } from './metrics.js';
@@ -36,6 +36,8 @@ export interface AuthorizationRow {
   created_at: Date;
 }
 
+type BegunColumns = Pick<AuthorizationRow, 'payer' | 'nonce' | 'valid_before' | 'payload' | 'attempts'> & { held_at: Date };
+
 const COLUMNS =
   'a.id, a.payment_id, a.state, a.payer, a.nonce, a.valid_before, a.payload, a.settlement, a.attempts, a.created_at';
 const find = sql('authorizations.find', `SELECT ${COLUMNS} FROM authorizations a WHERE a.id = $1`);
@@ -45,10 +47,26 @@ const LEASE = `interval '2500 milliseconds'`;
 const RENEW_INTERVAL_MS = 500;
 
 /** The intent to settle is stored before the facilitator is asked, so that any process can finish it. */
-const begin = sql(
-  'authorizations.begin',
+const SETTLING = `state = 'settling', attempts = a.attempts + 1, tried_at = now(), settling_until = now() + ${LEASE}`;
+const begin = withParameters({ claims: 'payment_id uuid, fence int, settlement text' }, ({ claims }) => {
+  const { payment_id, fence, settlement } = claims.arrays;
+  const of = (array: string): string => `(${array})[array_position(${payment_id}, p.id)]`;
+  return sql(
+    'authorizations.begin',
+    `WITH begun AS (
+       UPDATE payments p SET state = 'indeterminate', lease_until = NULL
+       WHERE p.id = ANY(${payment_id}) AND p.fence = ${of(fence)} AND p.state = 'in_flight' AND p.authorization_id IS NOT NULL AND p.transaction_hash IS NULL
+       RETURNING ${paymentColumns('p')}, ${of(settlement)}::jsonb AS settlement
+     )
+     UPDATE authorizations a SET ${SETTLING}, settlement = b.settlement FROM begun b
+     WHERE a.id = ANY(ARRAY(SELECT authorization_id FROM begun)) AND a.id = b.authorization_id
+     RETURNING ${paymentColumns('b')}, a.payer, a.nonce, a.valid_before, a.payload, a.attempts, a.created_at AS held_at`,
+  );
+});
+const beginFirst = sql(
+  'authorizations.begin-first',
   `WITH payment AS (UPDATE payments SET state = 'indeterminate', lease_until = NULL WHERE id = $1)
-   UPDATE authorizations a SET state = 'settling', settlement = $3, attempts = a.attempts + 1, tried_at = now(), settling_until = now() + ${LEASE} WHERE a.id = $2 RETURNING ${COLUMNS}`,
+   UPDATE authorizations a SET ${SETTLING}, settlement = NULL WHERE a.id = $2 RETURNING ${COLUMNS}`,
 );
 const takeAgain = sql(
   'authorizations.take-again',
@@ -65,13 +83,23 @@ const postpone = sql(
   'authorizations.postpone',
   `UPDATE authorizations SET settling_until = now() + $3 * interval '1 millisecond' WHERE id = $1 AND attempts = $2 AND state = 'settling'`,
 );
-const settled = sql(
-  'authorizations.settled',
-  `WITH payment AS (UPDATE payments SET transaction_hash = $3, received_base_units = amount_base_units WHERE id = $1 RETURNING amount_base_units),
-     settled AS (UPDATE authorizations SET state = 'settled' WHERE id = $2 RETURNING network, asset, payer, tried_at)
-   UPDATE payers y SET settles_first_since = CASE WHEN s.tried_at < y.settles_first_since THEN y.settles_first_since END, settled_base_units = y.settled_base_units + p.amount_base_units
-   FROM settled s, payment p WHERE y.network = s.network AND y.asset = s.asset AND y.payer = s.payer`,
-);
+const settled = withParameters({ settlements: 'payment_id uuid, authorization_id uuid, transaction_hash text' }, ({ settlements }) => {
+  const { payment_id, authorization_id, transaction_hash } = settlements.arrays;
+  return sql(
+    'authorizations.settled',
+    `WITH payment AS (
+       UPDATE payments p SET transaction_hash = (${transaction_hash})[array_position(${payment_id}, p.id)], received_base_units = p.amount_base_units
+       WHERE p.id = ANY(${payment_id}) RETURNING p.id, p.amount_base_units
+     ), settled AS (
+       UPDATE authorizations a SET state = 'settled' WHERE a.id = ANY(${authorization_id}) RETURNING a.payment_id, a.network, a.asset, a.payer, a.tried_at
+     ), total AS (
+       SELECT network, asset, payer, max(tried_at) AS tried_at, sum(amount_base_units) AS base_units
+       FROM settled JOIN payment ON payment.id = settled.payment_id GROUP BY network, asset, payer
+     )
+     UPDATE payers y SET settles_first_since = CASE WHEN t.tried_at < y.settles_first_since THEN y.settles_first_since END, settled_base_units = y.settled_base_units + t.base_units
+     FROM total t WHERE y.network = t.network AND y.asset = t.asset AND y.payer = t.payer`,
+  );
+});
 /** The money moved before the call was delivered, so the payment is verified like one by transfer: it can be claimed until `retry_until`, and is refunded after that. */
 const paid = sql(
   'payments.paid-first',
@@ -91,7 +119,24 @@ const settleNextFirst = sql(
   'UPDATE payers y SET settles_first_since = clock_timestamp() FROM authorizations a WHERE a.id = $1 AND y.network = a.network AND y.asset = a.asset AND y.payer = a.payer',
 );
 
+const lockAll = sql(
+  'payments.lock-settling',
+  `SELECT ${paymentColumns('p')}, now() AS as_of FROM payments p WHERE id = ANY($1::uuid[]) ORDER BY id FOR UPDATE`,
+);
+
 const RETRY_SECONDS = 2;
+
+/** The settlement of a claimed payment that an authorization pays, with its intent stored. */
+interface Begun {
+  authorization: AuthorizationRow;
+  payment: PaymentRow;
+}
+interface Learned {
+  authorization: AuthorizationRow;
+  transactionHash: string;
+  context: Pick<RequestContext, 'requestId' | 'traceparent'>;
+}
+type Completed = { payment: PaymentRow; completedAt: Date };
 
 /**
  * Settles a held authorization through its facilitator, then charges for the call. The intent is committed first and the
@@ -104,6 +149,8 @@ export class SettleAuthorization implements OnApplicationBootstrap {
   private readonly logger = new Logger('SettleAuthorization');
   /** The settlements in flight in this process, by the ids of their authorizations. */
   private readonly underSettlement = new Map<string, number>();
+  private readonly intents = new GroupCommit<Input, Begun | null>((items) => this.begin(items));
+  private readonly completions = new GroupCommit<Learned, Completed>((items) => this.complete(items));
 
   constructor(
     private readonly database: Database,
@@ -124,14 +171,14 @@ export class SettleAuthorization implements OnApplicationBootstrap {
 
   /** @throws Refusal `claim_lost`, `settlement_refused`, `settlement_unknown`. */
   async execute(input: Input, context: Pick<RequestContext, 'requestId' | 'traceparent'>): Promise<Output> {
-    const { completed, begun, payment } = await this.database.transaction((tx) => this.begin(tx, input, context));
-    return begun
-      ? this.finish(begun, context, payment)
-      : {
-          paymentId: completed.id,
-          completedAt: completed.completed_at!.toISOString(),
-          transfer: await this.transferOf(completed),
-        };
+    const begun = await this.intents.submit(input);
+    if (begun) return this.finish(begun.authorization, context, begun.payment);
+    const completed = await this.database.transaction((tx) => this.chargeSettled(tx, input, context));
+    return {
+      paymentId: completed.id,
+      completedAt: completed.completed_at!.toISOString(),
+      transfer: await this.transferOf(completed),
+    };
   }
 
   /** Continues settlements whose outcome is unknown and which no process continues. Several replicas share them. */
@@ -169,7 +216,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
 
   /** Stores the intent to settle a held authorization before its seller is called. Its payment is locked. */
   async beginFirst(tx: Tx, { id, authorization_id }: PaymentRow): Promise<AuthorizationRow> {
-    const [row] = await tx.query<AuthorizationRow>(begin, [id, authorization_id, null]);
+    const [row] = await tx.query<AuthorizationRow>(beginFirst, [id, authorization_id]);
     invariant(row, `authorization ${authorization_id} exists`);
     return row;
   }
@@ -187,7 +234,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     await this.database.transaction(async (tx) => {
       const payment = await this.reconcilePayment.lock(tx, row.payment_id);
       if (payment.state !== 'indeterminate') return;
-      await tx.query(settled, [payment.id, row.id, transactionHash]);
+      tx.send(settled, settledValues([{ payment, transactionHash }]));
       if (payment.purpose === 'fee')
         await this.bookFees.execute(tx, { ...payment, transaction_hash: transactionHash }, payment.as_of, context);
       else await tx.query(paid, [payment.id, this.config.retryWindowSeconds]);
@@ -211,36 +258,51 @@ export class SettleAuthorization implements OnApplicationBootstrap {
   }
 
   /** Records that a held authorization was settled. Its payment is locked. */
-  async recordSettled(tx: Tx, { id, authorization_id }: PaymentRow, transactionHash: string): Promise<void> {
-    await tx.query(settled, [id, authorization_id, transactionHash]);
-    await tx.query(paid, [id, this.config.retryWindowSeconds]);
+  async recordSettled(tx: Tx, payment: PaymentRow, transactionHash: string): Promise<void> {
+    tx.send(settled, settledValues([{ payment, transactionHash }]));
+    await tx.query(paid, [payment.id, this.config.retryWindowSeconds]);
   }
 
-  private async begin(
+  /** @returns null for what is not claimed any more, or was settled before. */
+  private async begin(items: Input[]): Promise<(Begun | null)[]> {
+    const rows = await this.database.query<PaymentRow & BegunColumns>(
+      begin,
+      begin.values({
+        claims: items.map((input) => ({
+          payment_id: input.paymentId,
+          fence: input.fence,
+          settlement: JSON.stringify(input),
+        })),
+      }),
+    );
+    const begun = new Map(rows.map((row) => [row.id, row]));
+    return items.map((settlement) => {
+      const row = begun.get(settlement.paymentId);
+      // If a payment occurs twice in a group, only the first request settles it.
+      if (!row || !begun.delete(row.id)) return null;
+      const { payer, nonce, valid_before, payload, attempts, held_at, ...payment } = row;
+      const held = { payer, nonce, valid_before, payload, attempts, created_at: held_at };
+      const authorization = { ...held, id: row.authorization_id!, payment_id: row.id, state: 'settling' as const };
+      return { payment, authorization: { ...authorization, settlement } };
+    });
+  }
+
+  /** Charges for a call whose authorization was settled before its seller was called. @throws Refusal `claim_lost`, `settlement_unknown`. */
+  private async chargeSettled(
     tx: Tx,
     input: Input,
     context: Pick<RequestContext, 'requestId' | 'traceparent'>,
-  ): Promise<
-    | { completed: PaymentRow; begun?: never; payment?: never }
-    | { begun: AuthorizationRow; payment: PaymentRow; completed?: never }
-  > {
+  ): Promise<PaymentRow> {
     const payment = await this.reconcilePayment.lock(tx, input.paymentId);
-    if (payment.state === 'completed') return { completed: payment };
+    if (payment.state === 'completed') return payment;
     if (payment.state === 'indeterminate') throw unknown();
-    if (payment.state !== 'in_flight' || payment.fence !== input.fence || payment.authorization_id === null)
+    const { state, fence, authorization_id, transaction_hash } = payment;
+    if (state !== 'in_flight' || fence !== input.fence || authorization_id === null)
       throw refuse(settlePayment, 'claim_lost', {});
-    if (payment.transaction_hash !== null && isForCall(payment)) {
-      const [{ payer } = { payer: undefined }] = await tx.query<AuthorizationRow>(find, [payment.authorization_id]);
-      await this.charge.execute(tx, [{ input, context, payment, payer }], payment.as_of);
-      return { completed: { ...payment, completed_at: payment.as_of } };
-    }
-    const [row] = await tx.query<AuthorizationRow>(begin, [
-      payment.id,
-      payment.authorization_id,
-      JSON.stringify(input),
-    ]);
-    invariant(row, `authorization ${payment.authorization_id} exists`);
-    return { begun: row, payment };
+    if (transaction_hash === null || !isForCall(payment)) throw unknown();
+    const [{ payer } = { payer: undefined }] = await tx.query<AuthorizationRow>(find, [authorization_id]);
+    await this.charge.execute(tx, [{ input, context, payment, payer }], payment.as_of);
+    return { ...payment, completed_at: payment.as_of };
   }
 
   private async finish(
@@ -249,9 +311,8 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     known?: PaymentRow,
   ): Promise<Output> {
     const transactionHash = await this.learn(row, known);
-    const { payment: completed, completedAt } = await this.database.transaction((tx) =>
-      this.complete(tx, row, transactionHash, context),
-    );
+    const learned = { authorization: row, transactionHash, context };
+    const { payment: completed, completedAt } = await this.completions.submit(learned);
     return {
       paymentId: completed.id,
       completedAt: completedAt.toISOString(),
@@ -314,34 +375,46 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     }
   }
 
-  private async complete(
-    tx: Tx,
-    row: AuthorizationRow,
-    transactionHash: string,
-    context: Pick<RequestContext, 'requestId' | 'traceparent'>,
-  ): Promise<{ payment: PaymentRow; completedAt: Date }> {
-    const payment = await this.reconcilePayment.lock(tx, row.payment_id);
-    if (payment.state === 'completed') return { payment, completedAt: payment.completed_at! };
-    invariant(
-      payment.state === 'indeterminate' && isForCall(payment) && row.settlement,
-      `payment ${payment.id} waits for its settlement`,
-    );
-    await tx.query(settled, [payment.id, row.id, transactionHash]);
-    await this.charge.execute(
-      tx,
-      [
-        {
-          input: row.settlement,
-          context,
-          payment: { ...payment, transaction_hash: transactionHash },
-          payer: row.payer,
-        },
-      ],
-      payment.as_of,
-    );
-    return { payment, completedAt: payment.as_of };
+  /** Charges for what was settled at about the same time, in one transaction. */
+  private complete(items: Learned[]): Promise<Completed[]> {
+    return this.database.transaction(async (tx) => {
+      const ids = items.map(({ authorization }) => authorization.payment_id);
+      const rows = await tx.query<PaymentRow & { as_of: Date }>(lockAll, [[...new Set(ids)]]);
+      const payments = new Map(rows.map((row) => [row.id, row]));
+      const settlements: { payment: PaymentRow; transactionHash: string }[] = [];
+      const due: Due[] = [];
+      const completed = items.map(({ authorization: { payment_id, settlement: input, payer }, transactionHash, context }) => {
+        const payment = payments.get(payment_id);
+        invariant(payment, `payment ${payment_id} exists`);
+        if (payment.state !== 'completed') {
+          invariant(
+            payment.state === 'indeterminate' && isForCall(payment) && input,
+            `payment ${payment_id} waits for its settlement`,
+          );
+          settlements.push({ payment, transactionHash });
+          due.push({ input, context, payment: { ...payment, transaction_hash: transactionHash }, payer });
+          // If a payment occurs twice in a group, the second item finds it completed.
+          payment.state = 'completed';
+          payment.completed_at = payment.as_of;
+        }
+        return { payment, completedAt: payment.completed_at! };
+      });
+      if (due.length === 0) return completed;
+      tx.send(settled, settledValues(settlements));
+      await this.charge.execute(tx, due, rows[0]!.as_of);
+      return completed;
+    });
   }
 }
+
+const settledValues = (settlements: { payment: PaymentRow; transactionHash: string }[]): unknown[] =>
+  settled.values({
+    settlements: settlements.map(({ payment, transactionHash }) => ({
+      payment_id: payment.id,
+      authorization_id: payment.authorization_id,
+      transaction_hash: transactionHash,
+    })),
+  });
 
 const unknown = (): Refusal => refuse(settlePayment, 'settlement_unknown', { retry_after_seconds: RETRY_SECONDS });
 

@@ -5,6 +5,7 @@ import { isRefusal, principalOf, refuse, type RequestContext, type Refusal } fro
 import { Database, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Budgets } from '../budgets/budgets.js';
+import { parsePayload } from '../rails/x402/exact-payment.js';
 import { Authorizations } from '../payments/authorizations.js';
 import { ReconcilePayment, type LockedPayment } from '../payments/reconcile-payment.js';
 import { mayGetMoney } from '../payments/payment-state.js';
@@ -112,9 +113,10 @@ export class VerifyPayment {
     if (payload !== undefined) {
       const read =
         payment.rail === this.paySandbox.railId && !isSigned(payload) && readSandboxPayload(payment, payload);
-      if (!read && !this.authorizations.requirementsOf(payment))
+      const text = JSON.stringify(payload);
+      if (!read && !this.authorizations.requirementsOf(payment, parsePayload(text)))
         throw mismatch('payload', `is not taken by this payment of ${payment.rail}; send relay_request_id`);
-      if (!read) return this.paySigned(payment, JSON.stringify(payload), context);
+      if (!read) return this.paySigned(payment, text, context);
       if ('problem' in read) throw mismatch('payload', read.problem);
       if (mayGetMoney(payment.state)) await this.paySandbox.pay(payment.id, read.outcome, context);
     }
@@ -140,8 +142,12 @@ export class VerifyPayment {
     if (active !== undefined) throw refuse(verifyPayment, 'already_subscribed', { subscription_id: active });
     if (isPending) {
       await this.budgets.check(payment, context);
-      const reason = await this.authorizations.hold(payment, authorization, 0);
-      if (reason !== undefined) throw refuse(verifyPayment, 'payment_rejected', { rejection: reason });
+      const examined = await this.authorizations.examine(payment, authorization, 0);
+      const holding =
+        'rejected' in examined
+          ? examined
+          : await this.database.transaction((tx) => this.authorizations.hold(tx, payment.id, examined));
+      if ('rejected' in holding) throw refuse(verifyPayment, 'payment_rejected', { rejection: holding.rejected });
     }
     await this.settle(payment.id, context);
     const settled = await this.find(payment.id);

@@ -57,7 +57,15 @@ describe.each(FAULTS)('a party that %s', (fault) => {
       await isOutage(
         harness.gateway.request(
           openKeylessPayment,
-          { gatewayRequestId: newId(), listing, bodyDigest, leaseMs: 60_000, authorization, mayOpen: true },
+          {
+            gatewayRequestId: newId(),
+            listing,
+            bodyDigest,
+            leaseMs: 60_000,
+            holderId: newId(),
+            authorization,
+            mayOpen: true,
+          },
           newRequestContext(),
         ),
       );

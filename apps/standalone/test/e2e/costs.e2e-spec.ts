@@ -64,7 +64,7 @@ inEachMode('what a request asks of PostgreSQL', ({ mode, databaseUrl }) => {
     expect(costs).toEqual([
       'payments_ledger: WITH claimable AS (1)',
       'gateway: gateway-requests.store-deliveries (1)',
-      'payments_ledger: payments.lock-all, journal.lock-head, journal.balances, journal.write, payments.complete, outbox.insert (4)',
+      'payments_ledger: payments.lock-all, journal.lock-head, journal.balances, journal.write, payments.complete, outbox.insert (3)',
     ]);
   });
 
@@ -91,15 +91,13 @@ inEachMode('what a request asks of PostgreSQL', ({ mode, databaseUrl }) => {
     expect(await costsOf((n) => post(fetch, n), 402)).toEqual([]);
     expect(await costsOf((n) => post(wrapFetchWithPayment(fetch, client), n), 200)).toEqual([
       'payments_ledger: payments.find-keyless (1)',
-      'payments_ledger: payments.insert-keyless, authorizations.hold (4)',
+      'payments_ledger: payers.settled (1)',
+      'payments_ledger: payments.insert-keyless, authorizations.hold, payers.lock, authorizations.unsettled, payments.claim-signed (5)',
       'gateway: gateway-requests.insert-quotes (1)',
-      'payments_ledger: payments.find-by-relay-id (1)',
-      'payments_ledger: payers.find (1)',
-      'payments_ledger: payments.lock, payers.lock, authorizations.unsettled, payments.claim-signed (6)',
       'gateway: gateway-requests.store-deliveries (1)',
-      'payments_ledger: payments.lock, authorizations.begin (4)',
+      'payments_ledger: authorizations.begin (1)',
       'payments_ledger: sandbox.transfer-authorized (1)',
-      'payments_ledger: payments.lock, authorizations.settled, journal.lock-head, journal.balances, journal.write, payments.complete, outbox.insert (5)',
+      'payments_ledger: payments.lock-settling, authorizations.settled, journal.lock-head, journal.balances, journal.write, payments.complete, outbox.insert (3)',
     ]);
   });
 });

@@ -204,6 +204,23 @@ const ofAnotherListing = declareRefusal(
   { nextAction: 'fix_request', keep: ['X-Market-Relay-Request-Id'] },
 );
 
+/** The right to call the seller for a payment: a lease, which the fence tells from later ones. */
+const claimed = z.object({
+  outcome: z.literal('claimed'),
+  paymentId: id,
+  gatewayRequestId: id,
+  fence: z.number().int(),
+  attempt: z.number().int(),
+  retryUntil: timestamp,
+  transactionHash: z.string().nullable(),
+  /** A signed authorization pays that is not settled yet. */
+  isSigned: z.literal(true).optional(),
+  scheme: z.string(),
+  network: z.string(),
+  money: callMoney,
+  listing: soldListing,
+});
+
 /**
  * Makes a payment of a keyless offer and the authorization that pays it: its signer is the buyer. Nothing is stored of an
  * authorization that does not pay. Repeating it finds the payment, whatever became of it.
@@ -216,6 +233,8 @@ export const openKeylessPayment = defineRequest({
     listing: soldListing,
     bodyDigest: sha256Hex,
     leaseMs: z.number().int().min(1000).max(300_000),
+    /** The process that asks, which gets the claim of the payment unless something has to be decided before. */
+    holderId: id,
     authorization: z.string().max(16_384),
     /** Otherwise a payment that was opened earlier is found, and none is opened. */
     mayOpen: z.boolean(),
@@ -227,6 +246,8 @@ export const openKeylessPayment = defineRequest({
       gatewayRequestId: id,
       offer: paymentOffer,
       money: callMoney,
+      /** Null for a payment that was opened before, and where `claimPayment` has to decide. */
+      claim: claimed.nullable(),
     }),
     z.object({ outcome: z.literal('rejected'), reason: z.string() }),
     z.object({ outcome: z.literal('not_opened') }),
@@ -274,21 +295,7 @@ export const claimPayment = defineRequest({
     authorization: z.string().max(16_384).optional(),
   }),
   output: z.discriminatedUnion('outcome', [
-    z.object({
-      outcome: z.literal('claimed'),
-      paymentId: id,
-      gatewayRequestId: id,
-      fence: z.number().int(),
-      attempt: z.number().int(),
-      retryUntil: timestamp,
-      transactionHash: z.string().nullable(),
-      /** A signed authorization pays that is not settled yet. */
-      isSigned: z.literal(true).optional(),
-      scheme: z.string(),
-      network: z.string(),
-      money: callMoney,
-      listing: soldListing,
-    }),
+    claimed,
     /** Already charged: the stored result of this call is the answer. */
     z.object({
       outcome: z.literal('completed'),
