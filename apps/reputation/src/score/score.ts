@@ -33,35 +33,35 @@
 
 export interface Purchases {
   categoryId: string | null;
-  /** Calls that were delivered and subscriptions that began. */
+  /** Delivered calls and started subscriptions. */
   delivered: number;
   failed: number;
-  /** In micros, as all money here: a score needs no exact sums, and double precision has every sum below 9 billion dollars exactly. */
+  /** In micros, like all money here. Sums need not be exact, and a double is exact below 9 billion dollars. */
   paid: number;
   reviews: number;
-  /** Of all reviews, each 1 to 5. */
+  /** The sum over all reviews, each 1 to 5. */
   accuracySum: number;
-  /** Of all reviews, all three ratings. */
+  /** The sum of all three ratings over all reviews. */
   ratingSum: number;
 }
 
-/** A party that bought of the seller. */
+/** A party that bought from the seller. */
 export interface Buyer {
   party: string;
-  /** In the whole marketplace, without what its accounts traded among themselves. */
+  /** In the whole marketplace, without trades among its own accounts. */
   spent: number;
   earned: number;
   purchases: Purchases[];
 }
 
 export interface Score {
-  /** All shares are 0 to 1. */
+  /** Shares are from 0 to 1. */
   score: number;
   reliability: number;
   accuracy: number;
   reputation: number;
   volume: number;
-  /** Σ weight: how many full buyers the buyers are worth. */
+  /** Σ weight: the buyers in units of buyers with full weight. */
   buyers: number;
 }
 
@@ -71,7 +71,7 @@ const PRIOR_BUYERS = 1.5;
 const CALLS_PER_BUYER = 20;
 const UNREVIEWED = 0.75;
 
-/** @param isCounted which purchases count; all unless given. */
+/** @param isCounted which purchases count; by default all. */
 export function scoreOf(
   buyers: Buyer[],
   unpaidRefunds = 0,
