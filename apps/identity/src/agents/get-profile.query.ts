@@ -31,7 +31,7 @@ const findClaimed = sql(
    WHERE c.human_id = $1 ORDER BY c.claimed_at, c.agent_id LIMIT 1000`,
 );
 
-/** Reads profiles. Concurrent requests share one statement; a human needs a second one for the claimed agents. */
+/** Reads profiles. Concurrent requests share one statement. */
 @Injectable()
 export class GetProfile {
   private readonly profiles: GroupLookup<ProfileRow>;
