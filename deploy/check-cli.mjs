@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** Installs the command line's tarball outside the project, and goes with it through all it does, in both modes. */
+/** Installs the command line's tarball outside the project and uses all its commands, in both modes. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -37,7 +37,7 @@ async function walk(mode) {
     HOME: directory,
     XDG_CONFIG_HOME: inside(`${mode}-${agent}`),
   });
-  /** @returns the exit code and what was printed. */
+  /** @returns the exit code and the output. */
   const run = (agent, args, { input = '', env = {} } = {}) => {
     const { status, stdout, stderr } = spawnSync(BIN, args, {
       cwd: directory,
@@ -65,7 +65,7 @@ async function walk(mode) {
     startOwnProcess(BIN, ['sell', 'shout.mjs', ...args], { cwd: directory, env: environment('seller') });
   const shops = [];
   try {
-    // An account with a new wallet, and one with a wallet that was there before.
+    // Accounts: one with a new wallet, and one with an existing wallet.
     const url = ['--url', marketplace.baseUrl];
     fails('seller', ['sell', 'shout.mjs', ...url], 1, /market signup/);
     const seller = json('seller', ['signup', ...url, '--name', 'Otto', '--chain', 'solana']);
@@ -77,7 +77,7 @@ async function walk(mode) {
     fails('buyer', ['signup', ...url], 1, /kept here already/);
     assert.equal(json('buyer', ['signup', '--recover']).wallet, wallet.address);
 
-    // It sells, and continues with the same listing when it is started again, with its configuration and without.
+    // Selling: a restarted seller continues with the same listing, with its configuration and without.
     const open = async (...args) => {
       const shop = sell('--json', ...args);
       shops.push(shop);
@@ -102,7 +102,7 @@ async function walk(mode) {
     writeFileSync(seller.config, JSON.stringify(forgotten));
     const { shop } = await open('--price', '0.10');
 
-    // It finds and buys.
+    // Searching and buying.
     const [found, ...more] = json('buyer', ['search', 'shout']);
     assert.deepEqual([found.slug, found.pricing_amount, more], ['shout', 0.1, []]);
     assert.match(
@@ -141,7 +141,7 @@ async function walk(mode) {
       .map((line) => JSON.parse(line).status);
     assert.deepEqual(served, [200, 200, 422, 500, 200]);
 
-    // The books, and a receipt that is checked offline.
+    // The books, and a receipt that is verified offline.
     const receipts = json('buyer', ['receipts']);
     assert.deepEqual(
       receipts.map(({ gross_amount }) => gross_amount),
@@ -161,7 +161,7 @@ async function walk(mode) {
     assert.equal(ok('seller', ['statement', month, '--csv']).trim().split('\r\n').length, 7);
     fails('seller', ['statement', '2026-13'], 1, /NOT_FOUND/);
 
-    // What is owed back: a call that was paid for too late.
+    // Refunds: a call is paid too late, so a refund is due.
     const { apiKey } = JSON.parse(readFileSync(inside(`${mode}-buyer/market/config.json`), 'utf8')).accounts[
       marketplace.baseUrl
     ];
@@ -176,7 +176,7 @@ async function walk(mode) {
     );
     assert.deepEqual(json('seller', ['refunds', '--role', 'seller']), []);
 
-    // It watches: it prints past and new events, and continues after the given one.
+    // Watching: prints past and new events, and continues after the given one.
     const watch = (...args) => {
       const watching = startOwnProcess(BIN, ['watch', ...args], { cwd: directory, env: environment('seller') });
       shops.push(watching);
@@ -232,7 +232,7 @@ async function walk(mode) {
   }
 }
 
-/** Types an answer at a terminal of its own. @returns what that showed. */
+/** Types an answer at a terminal. @returns what the terminal showed. */
 async function atTerminal(env, command, answer) {
   const terminal = spawn('script', ['--quiet', '--command', command, '/dev/null'], {
     cwd: directory,

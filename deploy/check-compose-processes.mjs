@@ -1,10 +1,11 @@
 #!/usr/bin/env node
 /**
- * Runs docker-compose.yml without Docker: every container of the image is started by crun as the file says (command, user, read-only
- * root, no capabilities, volumes, networks with their way out or none, order), against nats-server, redis-server and PostgreSQL of this
- * machine with the keys and logins that the first container makes. Three gateways run; paid calls go through, also when two of them
- * end. Everything is in namespaces of its own. Needs Debian and root, `npm ci && npm run build` before.
- *   check-compose-processes.mjs [IMAGE], which is built when none is named
+ * Runs docker-compose.yml without Docker. crun starts every container of the image as the file says (command, user,
+ * read-only root, no capabilities, volumes, networks with or without internet access, order). The containers use
+ * nats-server, redis-server and PostgreSQL of this machine, with the keys and logins that the first container creates.
+ * Three gateways run, and paid calls succeed even when two of them end. Everything runs in its own namespaces. Needs
+ * Debian and root, and `npm ci && npm run build` before.
+ *   check-compose-processes.mjs [IMAGE], which is built if it is not given
  */
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
@@ -22,7 +23,7 @@ import { makeLogins } from './compose-logins.mjs';
 const PROJECT = fileURLToPath(new URL('..', import.meta.url));
 const run = async (program, ...args) => (await promisify(execFile)(program, args, { cwd: PROJECT })).stdout.trim();
 const GATEWAYS = ['gateway', 'gateway-2', 'gateway-3'];
-/** Host part of the addresses of this machine in both networks. */
+/** The host part of this machine's addresses in both networks. */
 const HOST = 1;
 
 if (!process.env.MARKET_ALONE) {
@@ -56,7 +57,7 @@ async function check(root) {
   await run('chown', '1000:1000', secrets);
   mkdirSync('/run/netns', { recursive: true });
   await run('mount', '-t', 'tmpfs', 'tmpfs', '/run/netns');
-  // crun refuses a machine with both kinds of cgroups, of which it is to use none.
+  // crun refuses a machine with both versions of cgroups, although none are used.
   await run('mount', '-t', 'tmpfs', 'tmpfs', '/sys/fs/cgroup');
   const crun = ['--cgroup-manager=disabled', '--root', join(work, 'crun')];
   const addresses = Object.keys(networks).map((network, index) => ({ network, prefix: `10.89.${index}` }));
@@ -68,11 +69,11 @@ async function check(root) {
   }
   const names = [...Object.keys(services), ...GATEWAYS.slice(1)];
   const numberOf = (name) => names.indexOf(name) + 2;
-  /** Servers run on this machine; Docker's name server answers with all containers of a service, in turn. */
+  /** Servers run on this machine. Like Docker's name server, it resolves a service to all its containers in turn. */
   const hosts = names.map((name) => `${addresses[0].prefix}.${services[name]?.build ? numberOf(name) : HOST} ${name}`);
   writeFileSync(join(work, 'hosts'), ['127.0.0.1 localhost', ...hosts, ''].join('\n'));
 
-  /** As Docker would run it; resolves when it has started. */
+  /** Starts a container like Docker does; resolves when it has started. */
   const start = async (name, service = services[name]) => {
     await connectNetworks(name, service.networks);
     const directory = join(work, name);
@@ -204,12 +205,15 @@ async function check(root) {
     );
   }
 
-  /** The servers of the compose file: this machine's programs with the file's configuration, on the address of this machine. */
+  /**
+   * Starts the servers of the compose file: programs of this machine with the configuration of the file, on this
+   * machine's address.
+   */
   async function startServers() {
     const store = join(work, 'nats');
     const conf = readFileSync(join(secrets, 'nats/nats.conf'), 'utf8')
       .replace('/data/jetstream', store)
-      // Debian's nats-server is too old for it.
+      // Debian's nats-server is too old for this setting.
       .replace(/^.*sync_interval.*$/m, '');
     writeFileSync(join(work, 'nats.conf'), conf);
     const nats = startOwnProcess('nats-server', ['--config', join(work, 'nats.conf')]);

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
- * What can be known of docker-compose.yml without running it: how tight each container is held, that only the edge is
- * published, that each service gets its own secrets and accepts the configuration it is given, and, on an embedded
- * PostgreSQL, that the logins migrate and reach their own schema and no other. Needs `npm run build` before.
+ * Checks docker-compose.yml without running it: each container is restricted, only the edge is published, and each
+ * service gets only its own secrets and accepts its configuration. With an embedded PostgreSQL it checks that the
+ * logins can migrate and access only their own schema. Needs `npm run build` before.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -49,7 +49,7 @@ function holdsTight() {
     services['api-gateway'].ports,
   );
   assert.deepEqual(services['api-gateway'].ports, ['3000:3000']);
-  // So that `--scale <service>=<n>` works for every other one.
+  // These keys would prevent `--scale <service>=<n>`.
   for (const [name, service] of Object.entries(services))
     for (const key of ['container_name', 'hostname', 'deploy'])
       assert.equal(service[key], undefined, `${name}: ${key}`);
@@ -59,7 +59,8 @@ function holdsTight() {
     assert.ok(service.image && !/:latest$/.test(service.image), `${name} runs ${service.image}`);
     for (const { source, volume, read_only } of (service.volumes ?? []).filter(({ source }) => source === 'secrets'))
       assert.deepEqual([source, volume.subpath, read_only], ['secrets', name, true]);
-    // Any number of each but the edge, which has the one port: docker compose up --scale gateway=3.
+    // All services except the edge, which has the only published port, can be scaled: docker compose up --scale
+    // gateway=3.
     assert.equal(service.container_name, undefined);
     if (!service.build) continue;
     assert.deepEqual([service.user, service.read_only, service.cap_drop], ['1000:1000', true, ['ALL']], name);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the container image and does with it what check-standalone-alone.sh does with `npm start`: paid call, kill -9, start,
-# receipt, stop. It runs by its own command, as its own user, writes to /data and /tmp alone, and holds nothing for tests.
-# Needs Debian and root; `npm ci && npm run build` before.
+# Builds the container image and runs the steps of check-standalone-alone.sh with it: paid call, kill -9, start,
+# receipt, stop. The image runs its own command as its own user, writes only to /data and /tmp, and contains nothing for
+# tests. Needs Debian and root; `npm ci && npm run build` before.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ "$(id -u)" -eq 0 ] || exec sudo --preserve-env "$0"

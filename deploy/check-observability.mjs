@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 /**
- * Proves deploy/observability: promtool accepts the rules and their unit tests pass; and a real Prometheus that scrapes a running
- * marketplace, in each mode, answers every expression of every dashboard and rule. An expression may find nothing where nothing happened,
- * but never because it names a metric or a label that no process has. Needs `npm run build` before, and Debian's package prometheus.
+ * Checks deploy/observability. promtool accepts the rules, and their unit tests pass. In each mode, a real Prometheus
+ * scrapes a running marketplace and evaluates every expression of all dashboards and rules. An expression may have no
+ * result if nothing happened, but every metric and label in it must exist. Needs `npm run build` before, and Debian's
+ * package prometheus.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -22,7 +23,7 @@ import yaml from 'js-yaml';
 const PROJECT = fileURLToPath(new URL('..', import.meta.url));
 const OBSERVABILITY = join(PROJECT, 'deploy/observability');
 const PAID_CALLS = 3;
-/** Prometheus' own. */
+/** Metrics of Prometheus itself. */
 const OWN_METRICS = ['up', 'ALERTS'];
 const KEYWORDS = ['and', 'or'];
 const SUFFIX = /_(bucket|count|sum)$/;
@@ -118,7 +119,7 @@ async function answersEveryExpression(mode) {
   }
 }
 
-/** The example, but for its targets and its pace. */
+/** The example configuration with other targets and intervals. */
 function configFor(targets) {
   const config = yaml.load(readFileSync(join(OBSERVABILITY, 'prometheus.yml'), 'utf8'));
   const [{ job_name }] = config.scrape_configs;
@@ -129,7 +130,7 @@ function configFor(targets) {
   });
 }
 
-/** Metrics by name, each with the labels that its series have; with none where it has no series yet. */
+/** Returns metrics by name, each with the labels of its series; without labels if it has no series yet. */
 function seriesIn(text) {
   const known = new Map();
   for (const line of text.split('\n')) {
@@ -142,7 +143,7 @@ function seriesIn(text) {
   return known;
 }
 
-/** Reads the names out of an expression: not its functions and keywords, nor what it groups by. */
+/** Checks the metrics and labels in an expression. Functions, keywords and grouping labels are ignored. */
 function namesOnlyWhatExists(from, expr, known) {
   const bare = expr.replaceAll(/\bby \([^)]*\)|\[[^\]]*\]/g, '');
   for (const [, name, matchers = ''] of bare.matchAll(/(?<![:\w])([A-Za-z_]\w*)(?![:\w])(?!\s*\()(\{[^}]*\})?/g)) {

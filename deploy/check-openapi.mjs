@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** Lints the OpenAPI document with the tools that read such documents, and buys a call with a strict client generated from it. */
+/** Lints the OpenAPI document with common tools, and buys a call with a strict client that is generated from it. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

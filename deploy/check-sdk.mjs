@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * Installs the SDK's tarball outside the project, compiles what uses it with the strictest of types, and sells with it in Node.js and
- * buys with it in Node.js, Deno, Bun and a browser, in both modes.
+ * Installs the SDK's tarball outside the project, compiles its users with the strictest type checks, sells with it in
+ * Node.js, and buys with it in Node.js, Deno, Bun and a browser, in both modes.
  */
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawn } from 'node:child_process';
@@ -59,7 +59,7 @@ try {
   const tsc = (...args) => run('npx', 'tsc', '--strict', '--noUncheckedIndexedAccess', '--target', 'es2022', ...args);
   tsc('--module', 'nodenext', '--lib', 'es2022', '--types', 'node', 'main.ts', 'sell.ts');
   tsc('--module', 'esnext', '--moduleResolution', 'bundler', '--lib', 'es2022,dom', '--noEmit', 'page.ts');
-  // A module of Node.js on this path would not resolve.
+  // The bundle fails if it imports a module of Node.js.
   run(
     'npx',
     'esbuild',
@@ -79,7 +79,7 @@ try {
     const marketplace = await startMarketplace({ mode });
     const { listing, server } = await sell(marketplace.baseUrl);
     const buy = [marketplace.baseUrl, listing.slug];
-    // Not `run`, which would keep the seller in this process from answering.
+    // `run` would block this process, in which the seller runs.
     const runtime = async (program, ...args) =>
       (await promisify(execFile)(program, [...args, 'main.js', ...buy], { cwd: directory })).stdout.trim();
     const runtimes = {
@@ -99,7 +99,7 @@ try {
   rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
 }
 
-/** The page in a real browser, of another origin than the marketplace. @returns what it sends back. */
+/** Opens the page in a real browser, from another origin than the marketplace. @returns what it sends back. */
 async function inBrowser(hash) {
   let report;
   const reported = new Promise((resolve) => (report = resolve));

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Proves that standalone leans on nothing but Node and survives being killed: starts it in namespaces of its own, where no
-# other process and no network but a loopback exists, makes a paid call, kills the server with -9, starts it again, finds
-# the call's receipt, and stops it without leaving anything behind. Needs util-linux and iproute2.
+# Proves that standalone depends only on Node and survives being killed. Starts it in its own namespaces, with no other
+# process and only a loopback network, makes a paid call, kills the server with -9, starts it again, finds the call's
+# receipt, and stops it. Nothing may be left behind. Needs util-linux and iproute2.
 #   check-standalone-alone.sh [COMMAND=npm start]
 set -euo pipefail
 cd "$(dirname "$0")/.."

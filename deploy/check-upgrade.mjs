@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 /**
- * Rolls every process of a distributed marketplace from the previous release to this build and back while paid calls run: no request
- * fails, and every call is charged once. Before that the new migrations run beside the old processes (expand), and a migration that was
- * released must not have been changed. The previous release is the newest tag `v*` behind this commit. Until there is one it is this
- * commit, built from git, and instead of new migrations every table gets a column more. Needs `npm ci && npm run build` before,
- * nats-server and redis-server.
+ * Upgrades every process of a distributed marketplace from the previous release to this build and back while paid calls
+ * run: no request fails, and every call is charged once. Before that, the new migrations run beside the old processes
+ * (expand), and released migrations must be unchanged. The previous release is the newest tag `v*` before this commit.
+ * Without such a tag it is this commit, built from git, and instead of new migrations every table gets another column.
+ * Needs `npm ci && npm run build` before, nats-server and redis-server.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -31,7 +31,7 @@ import { createUser } from '@nats-io/nkeys';
 
 const NEW = fileURLToPath(new URL('..', import.meta.url));
 const BUYERS = 4;
-/** Between two processes, so that calls are made beside each mixture of versions. */
+/** The pause between two processes, so that calls are made with each combination of versions. */
 const PAUSE_MS = 500;
 const work = await temporaryDirectory('upgrade');
 const OLD = join(work, 'previous');
@@ -58,7 +58,7 @@ try {
   const keys = Object.fromEntries(SERVICE_NAMES.map((service) => [service, users[service].getPublicKey()]));
   const postgres = await startPostgres({ dataDir: join(work, 'postgres'), settings: { max_connections: '300' } });
   cleanup.push(() => postgres.stop());
-  // The broker learns of the new messages first.
+  // The broker gets the new subjects first.
   const nats = await startNatsServer({ config: (place) => natsServerConfig(keys, place) });
   cleanup.push(() => nats.stop());
   const redis = await startRedisServer();
@@ -116,7 +116,7 @@ try {
   ]) {
     for (const service of SERVICE_NAMES) {
       const before = load.calls;
-      // The new one is asked beside the old one; the load goes to the edge that is named here.
+      // The new process is tested beside the old one; the load goes to the edge that is named here.
       const old = processes[service];
       processes[service] = await start(release, service);
       assert.equal(await old.stop('SIGTERM', 40_000), 0, `${service} did not end in order: ${old.output()}`);
@@ -132,13 +132,13 @@ try {
   for (const step of cleanup.reverse()) await step();
 }
 
-/** From git, with the packages of this checkout where they are the same. */
+/** Builds the previous release from git, with the packages of this checkout if they are the same. */
 function buildPrevious() {
   git('worktree', 'add', '--detach', OLD, previous);
   cleanup.push(() => git('worktree', 'remove', '--force', OLD));
   if (git('diff', '--name-only', previous, '--', 'package-lock.json') === '') {
     run('cp', ['-al', 'node_modules', OLD]);
-    // A build writes here, and may write into files that both checkouts have.
+    // The cache is not shared, because a build may write into its files.
     run('rm', ['-rf', join(OLD, 'node_modules/.cache')]);
     for (const nested of run('find', ['apps', 'libs', '-maxdepth', '2', '-name', 'node_modules'])
       .split('\n')
@@ -148,7 +148,7 @@ function buildPrevious() {
   run('npm', ['run', '-s', 'build'], { cwd: OLD });
 }
 
-/** What the smallest additive migration of every service would do. */
+/** Does what the smallest additive migration of every service would do. */
 async function addColumns(url) {
   await withClient(url, async (client) => {
     const { rows } = await client.query(
@@ -159,7 +159,7 @@ async function addColumns(url) {
   });
 }
 
-/** A seller, and buyers who quote, pay and call one after the other, asking nothing twice. */
+/** Starts a seller, and buyers who quote, pay and call in sequence without retries. */
 async function sellAndBuy(edgeUrl) {
   const visitor = new Marketplace({ baseUrl: edgeUrl() });
   const { marketplace: seller } = await visitor.register(evmWallet());

@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs';
 import { withClient } from '@market/testing';
 
 /**
- * Does to a PostgreSQL of this machine what the official image does at its first start with the variables of docker-compose.yml.
- * psql reads the passwords of logins from its environment (`\getenv`); here they are put in before.
+ * Initializes a PostgreSQL of this machine like the official image does at its first start with the variables of
+ * docker-compose.yml. psql reads the passwords of logins from its environment (`\getenv`); this function inserts them
+ * instead.
  */
 export async function makeLogins(
   postgres,

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * One paid call against a running sandbox marketplace (BASE_URL) that may call this machine, at SELLER_HOST if it is named.
- * Prints the buyer's API key; given one as an argument, checks instead that its receipt is still there.
+ * Makes one paid call against a running sandbox marketplace (BASE_URL) that can connect to this machine, at SELLER_HOST
+ * if it is named. Prints the buyer's API key; given one as an argument, checks instead that its receipt still exists.
  */
 import assert from 'node:assert/strict';
 import { evmWallet, Marketplace, sandboxPayer, solanaWallet } from '@market/sdk';

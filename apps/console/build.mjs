@@ -1,8 +1,11 @@
-/** Builds dist/: index.html, and in assets/ what it refers to in src/, bundled and named by the hash of its content. */
+/**
+ * Builds dist/: index.html, and in assets/ the bundles of the sources in src/ that it refers to, named by the hash of
+ * their content.
+ */
 import { build } from 'esbuild';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 
-/** @returns what is served of each of these sources: its `address`, and those of the chunks that it imports. */
+/** @returns for each source, its `address` and those of the chunks that it imports. */
 async function bundle(entryPoints, define) {
   const { metafile } = await build({
     entryPoints,
@@ -14,7 +17,7 @@ async function bundle(entryPoints, define) {
     target: 'es2022',
     jsx: 'automatic',
     loader: { '.svg': 'copy' },
-    // The SDK is read from its sources, so that no other package has to be built first.
+    // Reads the SDK from its sources, so that no other package has to be built first.
     conditions: ['@market/source'],
     outdir: 'dist/assets',
     entryNames: '[name]-[hash]',
@@ -25,7 +28,7 @@ async function bundle(entryPoints, define) {
   const addressOf = (path) => path.replace('dist', '');
   return entryPoints.map((source) => {
     const [path, { imports }] = Object.entries(metafile.outputs).find(
-      // esbuild names no entry point for what it only copies.
+      // esbuild sets no entryPoint for files that it only copies.
       ([, { entryPoint, inputs }]) => (entryPoint ?? Object.keys(inputs)[0]) === source,
     );
     const chunks = imports.filter(({ kind }) => kind === 'import-statement').map((chunk) => addressOf(chunk.path));

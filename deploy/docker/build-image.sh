@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the container image from deploy/docker/Dockerfile with buildah, which needs no daemon. Where no registry of images
-# answers, the base image is made first: Debian by debootstrap, Node and npm from npm's registry. Needs Debian and root.
+# Builds the container image from deploy/docker/Dockerfile with buildah, which needs no daemon. If no image registry is
+# available, it first creates the base image: Debian by debootstrap, Node and npm from npm's registry. Needs Debian and
+# root.
 #   build-image.sh [NAME=agent-marketplace:local]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -15,7 +16,7 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The npm inside is told of this machine's registry and of the certificates that its Node trusts.
+# The npm in the image uses this machine's registry and the certificates that its Node trusts.
 cat ~/.npmrc >"$work/npmrc" 2>/dev/null || true
 if [ -n "${NODE_EXTRA_CA_CERTS:-}" ]; then
   (node -p 'tls.rootCertificates.join("\n")' && cat "$NODE_EXTRA_CA_CERTS") >"$work/certificates.pem"

@@ -14,13 +14,16 @@ const GENERATE_KEYS = fileURLToPath(new URL('../nats/generate-keys.mjs', import.
 /** Ten connections for each process and four more for searches, plus some for migrations and other clients. */
 const maxConnections = (processes) => String(60 + 15 * processes);
 
-/** The embedded PostgreSQL, as standalone has it. @returns `{ url, stop, exited }` */
+/** Starts the embedded PostgreSQL, as in standalone. @returns `{ url, stop, exited }` */
 export async function startLocalPostgres(dataDir, processes, onEnd) {
   const postgres = await keepPostgres({ dataDir, settings: { max_connections: maxConnections(processes) } }, onEnd);
   return { url: await ensureDatabase(postgres, 'market'), stop: () => postgres.stop(), exited: postgres.exited };
 }
 
-/** A nats-server that knows each service by its nkey. @returns `{ url, seeds, server }`, seeds by service. */
+/**
+ * Starts a nats-server that authenticates each service by its nkey.
+ * @returns `{ url, seeds, server }`, seeds by service.
+ */
 export async function startLocalNats(directory, supervise) {
   const program = find('nats-server', 'NATS_URL');
   const port = await freePort();
@@ -51,7 +54,7 @@ export async function startLocalNats(directory, supervise) {
   return { url: `nats://127.0.0.1:${port}`, seeds: Object.fromEntries(seeds), server };
 }
 
-/** A redis-server without persistence, because the data in Redis may be lost. @returns `{ url, server }` */
+/** Starts a redis-server without persistence, because the data in Redis may be lost. @returns `{ url, server }` */
 export async function startLocalRedis(directory, supervise) {
   const program = find('redis-server', 'REDIS_URL');
   const port = await freePort();

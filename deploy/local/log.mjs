@@ -1,6 +1,6 @@
 const COLOURS = [36, 33, 32, 35, 34, 91, 92, 93, 94];
 
-/** Writes lines under the names of those who said them, in colour on a terminal. */
+/** Writes lines with the name of their process, in colour on a terminal. */
 export function createLog(names) {
   const width = Math.max(...names.map((name) => name.length));
   const coloured = process.stdout.isTTY === true && !process.env.NO_COLOR;

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
- * Makes the secrets of docker-compose.yml, which runs this in its first container, and of Kubernetes: a directory a container,
- * whose file `env` holds what that container needs and nothing of its neighbours, and the NATS keys. What the files say already is
- * kept, so running it again is safe. Outside the image it needs `npm ci && npm run build` before.
+ * Creates the secrets of docker-compose.yml, whose first container runs this, and of Kubernetes: a directory per
+ * container, whose file `env` contains only the secrets of that container, and the NATS keys. Existing values are kept,
+ * so it is safe to run it again. Outside the image it needs `npm ci && npm run build` before.
  */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -16,7 +16,7 @@ const DEPLOY = fileURLToPath(new URL('..', import.meta.url));
 const { values } = parseArgs({ options: { out: { type: 'string', default: join(DEPLOY, 'secrets') } } });
 const { out } = values;
 const OWNER = 'market';
-/** What one service alone holds. */
+/** Secrets that only one service has. */
 const OWN_SECRETS = { 'payments-ledger': { PAYMENTS_LEDGER_SIGNING_KEYS: randomKey } };
 
 await mkdir(out, { recursive: true, mode: 0o700 });
@@ -48,7 +48,7 @@ process.stdout.write(
   `The secrets are in ${relative(process.cwd(), out) || '.'}; keep them out of version control and in your backups.\n`,
 );
 
-/** The values of the file, and new values for those that it lacks. */
+/** Returns the values of the file, and new values for missing ones. */
 async function environmentIn(name, makers) {
   const text = await readFile(join(out, name, 'env'), 'utf8').catch(() => '');
   const kept = Object.fromEntries(

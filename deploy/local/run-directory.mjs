@@ -7,13 +7,14 @@ const LAUNCHER = 'launcher';
 const END_WITHIN_MS = 10_000;
 
 /**
- * Who runs for a data directory: a file `<name>.json` a process, with what tells it from a later process of the same
- * pid. So one launcher at a time owns the directory, and what a killed one left running is ended by the next.
+ * Records the processes of a data directory: a file `<name>.json` per process, with data that distinguish it from a
+ * later process with the same pid. Only one launcher at a time owns the directory. It ends the processes that a killed
+ * launcher left running.
  */
 export class RunDirectory {
   #path;
 
-  /** @throws Error naming the pid of a launcher that is alive. */
+  /** @throws Error that names the pid of a running launcher. */
   static async claim(path) {
     await mkdir(path, { recursive: true });
     const directory = new RunDirectory();
@@ -28,7 +29,7 @@ export class RunDirectory {
     return directory;
   }
 
-  /** Resolves when it is written down; a process that is gone by then is not. */
+  /** Resolves when the process is recorded; a process that has already ended is not recorded. */
   async register(name, pid) {
     const found = await inspectProcess(pid);
     if (found) writeFileSync(this.#file(name), JSON.stringify({ pid, startedAt: found.startedAt }));

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
- * The marketplace as it runs at scale, on this machine: a process a service, over NATS. Servers that no variable names
- * (DATABASE_URL, NATS_URL, REDIS_URL) are started here, with their data in DATA_DIR (.data/distributed). REPLICAS says of which services
- * there are several processes: gateway=3,payments-ledger=2. Further edges listen on the ports after PORT.
+ * Starts the distributed marketplace on this machine: a process per service, over NATS. Servers without a variable
+ * (DATABASE_URL, NATS_URL, REDIS_URL) are started, too, with their data in DATA_DIR (.data/distributed). REPLICAS names
+ * services with several processes: gateway=3,payments-ledger=2. Further edges listen on the ports after PORT.
  */
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -19,7 +19,7 @@ import { RunDirectory } from './run-directory.mjs';
 import { Supervised } from './supervised.mjs';
 
 const START_TIMEOUT_MS = 120_000;
-/** A service gives itself 30 s to finish what it began. */
+/** A service completes its work within 30 s. */
 const SERVICE_STOPS_WITHIN_MS = 35_000;
 const SERVER_STOPS_WITHIN_MS = 15_000;
 
@@ -27,12 +27,12 @@ const startedAt = performance.now();
 const env = readEnvironment();
 const processNames = readProcessNames();
 const log = createLog(['postgres', 'nats-server', 'redis-server', ...processNames]);
-/** What is to be stopped, in the order of its start. */
+/** What must be stopped, in the order of its start. */
 const running = [];
 const processes = [];
 let stopping;
 
-// A terminal that went away is no reason to leave without stopping the rest.
+// If the terminal is closed, the processes must still be stopped.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 
 await main().catch(async (error) => {
@@ -50,7 +50,7 @@ function readEnvironment() {
   }
 }
 
-/** `gateway`, and for each further process of it `gateway#2` and so on. */
+/** `gateway`, and `gateway#2` and so on for further processes. */
 function readProcessNames() {
   const counts = new Map(SERVICE_NAMES.map((service) => [service, 1]));
   for (const entry of (env.REPLICAS ?? '').split(',').filter((text) => text.trim() !== '')) {
@@ -142,7 +142,7 @@ async function main() {
   });
 }
 
-/** Those that no variable names. */
+/** Starts the servers that no variable names. */
 async function startServers(data, supervise) {
   const serverLines = [];
   const supervised = [];
@@ -206,7 +206,7 @@ function withoutPassword(url) {
   return shown.href.replace(/\/$/, '');
 }
 
-/** Services first, the edge before all; then the servers. Asked a second time, at once. */
+/** Stops the services, the edge first, and then the servers. A second call kills the processes. */
 async function stop(exitCode) {
   if (stopping) {
     processes.forEach((supervised) => supervised.kill());

@@ -4,15 +4,15 @@ import { createInterface } from 'node:readline';
 
 const FIRST_DELAY_MS = 500;
 const MAX_DELAY_MS = 15_000;
-/** A process that lived this long has earned a prompt restart again. */
+/** After a process has run this long, its restart delay is reset. */
 const STEADY_AFTER_MS = 30_000;
 
-/** With util-linux the kernel ends the child when this process dies, also when it is killed. */
+/** With util-linux the kernel ends the child when this process dies, even if it is killed. */
 const canFollowParent = spawnSync('setpriv', ['--pdeathsig', 'TERM', 'true']).status === 0;
 
 /**
- * One process of the marketplace: its lines are logged under its name, and once it is kept alive it starts again, a
- * little later each time, whenever it ends by itself.
+ * One process of the marketplace. Its lines are logged under its name. If it is kept alive, it is restarted whenever it
+ * ends by itself, after an increasing delay.
  */
 export class Supervised {
   #settings;
@@ -23,8 +23,8 @@ export class Supervised {
   #restart;
 
   /**
-   * @param settings `name`, `file`, `args`, `env`; `log(name, line)`; `register(name, pid)` before and `forget(name)`
-   * after its life; `deathSignal` for the case that this process is killed (KILL, where TERM is not needed).
+   * @param settings `name`, `file`, `args`, `env`; `log(name, line)`; `register(name, pid)` at its start and
+   * `forget(name)` after its end; `deathSignal` for the case that this process is killed (KILL if TERM is not needed).
    */
   constructor(settings) {
     this.#settings = { deathSignal: 'KILL', ...settings };
@@ -48,7 +48,7 @@ export class Supervised {
     if (!this.isRunning()) this.#startLater();
   }
 
-  /** Asks it to end, kills it when it does not within `withinMs`, and never starts it again. */
+  /** Sends TERM, kills the process if it does not end within `withinMs`, and never restarts it. */
   async stop(withinMs) {
     this.#stopping = true;
     clearTimeout(this.#restart);
@@ -69,7 +69,8 @@ export class Supervised {
     const [program, ...rest] = canFollowParent
       ? ['setpriv', '--pdeathsig', deathSignal, file, ...args]
       : [file, ...args];
-    // A group of its own: Ctrl-C in the terminal is for the launcher, who stops everything in order.
+    // The child gets its own process group: Ctrl-C in the terminal goes to the launcher, which stops everything in
+    // order.
     const child = spawn(program, rest, { env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
     this.#child = child;
     const startedAt = Date.now();

@@ -57,7 +57,7 @@ async function generate() {
   );
 }
 
-/** The key in this file, made first when there is none. */
+/** Returns the key in this file, and creates it if necessary. */
 async function keyOf(path) {
   try {
     return fromSeed(Buffer.from((await readFile(path, 'utf8')).trim()));

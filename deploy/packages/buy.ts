@@ -9,7 +9,7 @@ import {
   type Receipt,
 } from '@market/sdk';
 
-/** Buys a listing as an agent with a key and as a wallet without one. @returns what both were told and charged. */
+/** Buys a listing as an agent with a key and as a wallet without one. @returns the answers and charges of both. */
 export async function buy(baseUrl: string, slug: string): Promise<string> {
   const wallet = evmWallet();
   const { marketplace } = await new Marketplace({ baseUrl }).register(evmWallet(), { displayName: 'A buyer' });

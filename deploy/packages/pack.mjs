@@ -6,11 +6,11 @@ import { fileURLToPath } from 'node:url';
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 const npm = (cwd, ...args) => execFileSync('npm', args, { cwd, stdio: ['ignore', 'ignore', 'inherit'] });
 
-/** Makes the tarballs of the SDK and the command line in a directory. @returns their paths. */
+/** Creates the tarballs of the SDK and the command line in a directory. @returns their paths. */
 export function pack(directory) {
   npm(PROJECT, 'pack', '--silent', '--workspace', 'libs/sdk', '--pack-destination', directory);
   const sdk = join(directory, 'market-sdk-1.0.0.tgz');
-  // The command line carries the SDK in its tarball, and npm takes what is carried from the package's own node_modules.
+  // The command line's tarball bundles the SDK, and npm takes bundled packages from the package's own node_modules.
   const stage = join(directory, 'cli');
   mkdirSync(stage);
   for (const part of ['dist', 'README.md'])

@@ -20,7 +20,7 @@ import { SessionCookie } from './http/session-cookie.js';
 import { answerSocketErrors } from './http/socket-errors.js';
 import { OpenApi } from './openapi/openapi.js';
 
-/** Everything that must be set up before the first route is registered. */
+/** Sets up everything that must exist before the first route is registered. */
 export async function configureEdge(
   app: NestFastifyApplication,
   { requestBudgetMs, callBudgetMs, connectionsPerAddress, trustedProxies }: ApiGatewayConfig,

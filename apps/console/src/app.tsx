@@ -13,7 +13,7 @@ const SignIn = lazy(() => import('./pages/sign-in.js'));
 const Operator = lazy(() => import('./operator/operator.js'));
 const Mine = lazy(() => import('./mine/mine.js'));
 
-/** The edge serves the same page at each of these addresses (apps/api-gateway/src/console). */
+/** The routes of the console. The edge serves the same page for all of them (apps/api-gateway/src/console). */
 export const App = () => (
   <Shell>
     <Suspense fallback={<Skeleton lines={8} />}>

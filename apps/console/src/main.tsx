@@ -8,7 +8,7 @@ const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 15_000,
-      // Only what may go better by itself is asked again.
+      // Only temporary errors are retried.
       retry: (failures, error) => failures < 2 && error instanceof ApiError && error.isTemporary,
       retryDelay: (failures, error) =>
         Math.min(10, (error as ApiError).retryAfterSeconds ?? 0.5 * 2 ** failures) * 1_000,

@@ -84,7 +84,7 @@ const variables = defineConfig('gateway', {
 });
 
 export interface GatewayConfig extends ConfigOf<typeof variables> {
-  /** `host:port` of each server behind the services: no seller is there. */
+  /** `host:port` of each server that the services use. No seller may have an endpoint there. */
   internalHosts: string[];
 }
 
@@ -97,6 +97,6 @@ function internalHostsOf(env: Environment): string[] {
   const urls = Object.entries(env).flatMap(([name, value]) =>
     /^(NATS|REDIS|(\w+_)?DATABASE)_URL$/.test(name) ? (value ?? '').split(',') : [],
   );
-  // Without a port it is the usual one, which no endpoint may have.
+  // A URL without a port means the default port, which endpoints may not use anyway.
   return urls.flatMap((url) => (URL.canParse(url) && new URL(url).port ? [new URL(url).host] : []));
 }

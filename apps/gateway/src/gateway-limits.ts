@@ -1,5 +1,5 @@
 import { LimitsModule } from '@market/limits';
 import { gatewayConfig } from './config.js';
 
-/** One value, so that the features that import it count in one place. */
+/** A shared instance, so that all features that import it use the same counters. */
 export const gatewayLimits = LimitsModule.configuredBy(gatewayConfig);

@@ -3,7 +3,10 @@ import { defineConfig, integer, text, variable, type ConfigOf } from '@market/ru
 import { z } from 'zod';
 import { parseWalletAddress } from './wallets/wallet-address.js';
 
-/** `1=https://…,8453=https://…` to a URL by chain id. A problem is reported without repeating the value, because a URL may hold a key. */
+/**
+ * Parses `1=https://…,8453=https://…` to URLs by chain id. Problems do not repeat the value, because a URL may contain
+ * a key.
+ */
 const urlByChain = z
   .string()
   .default('')

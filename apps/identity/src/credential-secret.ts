@@ -1,7 +1,7 @@
 import { BASE62, CREDENTIAL_SECRET_LENGTH } from '@market/contracts/identity';
 import { randomBytes } from 'node:crypto';
 
-/** Bytes from the largest multiple of 62 upwards are drawn again, so that every digit is equally likely. */
+/** Bytes from the largest multiple of 62 upwards are discarded, so that every digit is equally likely. */
 const MAX_UNBIASED_BYTE = 256 - (256 % BASE62.length);
 
 /** The random digits of a new key or session token. */

@@ -1,2 +1,2 @@
-/** Whether people can read the text as a name: not only blanks, without control characters and broken surrogates. */
+/** Whether the text is readable as a name: it is not blank and has no control characters or unpaired surrogates. */
 export const isPrintable = (text: string): boolean => text.trim() !== '' && !/[\p{Cc}\p{Cs}]/u.test(text);

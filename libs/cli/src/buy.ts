@@ -107,7 +107,7 @@ function payersOf({ market, account }: Session, networks: string[]): Payer[] {
   return [x402Payer(evmWallet(account.wallet.key as `0x${string}`), chains)];
 }
 
-/** @returns USD, once a person has agreed to it. */
+/** @returns the price in USD, after a person has agreed to it. */
 async function agreedPrice(listing: Listing): Promise<number> {
   const { pricing_amount: amount, name } = listing;
   if (!amount) return 0;
@@ -120,6 +120,6 @@ async function agreedPrice(listing: Listing): Promise<number> {
   return amount;
 }
 
-/** Failures after which a call was certainly not paid for. */
+/** Whether the failure guarantees that the call was not paid. */
 export const isUnpaid = (error: unknown): boolean =>
   error instanceof MarketplaceError && ['PRICE_ABOVE_LIMIT', 'OFFER_REFUSED', 'PAYMENT_REQUIRED'].includes(error.code);

@@ -8,7 +8,7 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
   version: string;
 };
 
-/** What every command takes. */
+/** The options of every command. */
 export const commonOptions = yargs(hideBin(process.argv))
   .scriptName('market')
   .version(version)
@@ -41,12 +41,12 @@ const DEFAULT_URL = 'http://localhost:3000';
 
 export interface Session {
   url: string;
-  /** Absent where the key came from the environment, or there is none. */
+  /** Absent if the key is from the environment, or if there is none. */
   account?: Account;
   market: Marketplace;
 }
 
-/** The marketplace of a command, with the account that is stored for it. */
+/** Returns the marketplace of a command, with the stored account. */
 export async function sessionOf({ url: given, apiKey }: CommonOptions): Promise<Session> {
   const config = await readConfig();
   const url = (given ?? config.url ?? DEFAULT_URL).replace(/(\/api\/v1)?\/*$/, '');
@@ -62,7 +62,7 @@ export async function accountOf(options: CommonOptions): Promise<Session & { acc
 
 export const printJson = (value: unknown): void => console.log(JSON.stringify(value, null, 2));
 
-/** A table for people, or the whole of it as JSON. */
+/** Prints a table for people, or all data as JSON. */
 export function print<T>(
   { json }: CommonOptions,
   rows: readonly T[],
@@ -82,7 +82,10 @@ export function print<T>(
     );
 }
 
-/** On one line, and without what a terminal would take for a command: others wrote much of what is shown. */
+/**
+ * Returns the value on one line without control characters, because other people wrote much of what is shown and a
+ * terminal executes control sequences.
+ */
 export const printable = (value: unknown): string =>
   (typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '')).replace(/\p{Cc}+/gu, ' ');
 

@@ -4,21 +4,21 @@ import type { JSONWebKeySet } from 'jose';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-/** An agent of one marketplace, as this machine's user acts for it. */
+/** An agent of one marketplace that this machine's user controls. */
 export interface Account {
   agentId: string;
   apiKey: string;
   wallet: { chain: ChainType; key: string };
   /** The secrets that sign the calls of its listings, by listing id. */
   signingSecrets: Record<string, string>;
-  /** The marketplace's public keys, as they were when a receipt was last saved. */
+  /** The marketplace's public keys at the time a receipt was last saved. */
   jwks?: JSONWebKeySet;
 }
 
 export interface Config {
-  /** The marketplace that commands go to unless they say otherwise. */
+  /** The default marketplace of commands. */
   url?: string;
-  /** By the marketplace's address. */
+  /** Accounts by the marketplace's address. */
   accounts: Record<string, Account>;
 }
 
@@ -32,7 +32,7 @@ export const readConfig = async (): Promise<Config> =>
     }),
   ) as Config;
 
-/** It holds keys, so only its user may read it, and it is replaced in one step. */
+/** Replaces the file atomically. It contains keys, so only its user may read it. */
 export async function changeConfig(change: (config: Config) => void): Promise<void> {
   const config = await readConfig();
   change(config);

@@ -23,7 +23,7 @@ try {
   process.exitCode = report(error as Error);
 }
 
-/** Says what went wrong and what to do next. @returns the exit code. */
+/** Prints what went wrong and what to do next. @returns the exit code. */
 function report(error: Error): number {
   const { message } = error;
   if (!(error instanceof MarketplaceError)) {

@@ -5,10 +5,10 @@ import { pathToFileURL } from 'node:url';
 import { accountOf, CommandError, type Cli, type Session } from './cli.js';
 import { changeConfig, type Account } from './config.js';
 
-/** What a file that sells exports. */
+/** The exports of a file that sells a service. */
 interface Handler {
   default?: (request: SellerRequest & { reply: typeof reply }) => unknown;
-  /** Fields of its listing; options win over them. */
+  /** Fields of its listing; options override them. */
   listing?: Partial<CreateListing>;
 }
 
@@ -77,7 +77,7 @@ export const sellerCommands = (cli: Cli): Cli =>
     },
   );
 
-/** Continues with the account's listing of that name, or creates it. */
+/** Uses the account's listing with that name, or creates it. */
 async function publish(
   { market, url, account }: Session & { account: Account },
   fields: Partial<CreateListing> & { name: string },

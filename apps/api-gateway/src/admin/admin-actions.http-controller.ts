@@ -16,7 +16,7 @@ import { heldListingExample, revokedKeyExample, suspendedAgentExample } from './
 
 const withReason = z.strictObject({ reason: operatorsReason });
 const mayHaveReason = withReason.partial();
-/** Null where none is given. */
+/** The reason, or null if none is given. */
 const reasonOf = ({ reason }: z.output<typeof mayHaveReason>): string | null => reason ?? null;
 type Reason = z.output<typeof mayHaveReason>;
 
@@ -26,7 +26,10 @@ const mayBeWhy = { schema: mayHaveReason, examples: { mended: { reason: 'Mended.
 const agentAnswer = { schema: envelopeSchema(jsonSchemaOf(suspendAgent.output)) };
 const listingAnswer = { schema: envelopeSchema(jsonSchemaOf(holdListing.output)) };
 
-/** What operators do. Each is recorded in the transaction of the change; `changed` is false where it was so already. */
+/**
+ * Actions of operators. Each is recorded in the transaction of the change; `changed` is false if the action changed
+ * nothing.
+ */
 @ApiTags('Operators')
 @Controller('admin')
 export class AdminActionsHttpController {

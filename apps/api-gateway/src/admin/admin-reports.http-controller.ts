@@ -38,7 +38,7 @@ import {
   paymentInspectedExample,
 } from './admin.examples.js';
 
-/** Every service that has a database. */
+/** All services that have a database. */
 const SERVICES = {
   identity: identityContract,
   catalog: catalogContract,
@@ -64,7 +64,7 @@ const auditQuery = {
   cursor: uuidParam('pagination.next_cursor of the page before.'),
 };
 
-/** What operators see. Whatever is about somebody is written down before it is shown. */
+/** Reports for operators. Every read of an account's data is recorded before the data is sent. */
 @ApiTags('Operators')
 @Controller('admin')
 export class AdminReportsHttpController {
@@ -105,7 +105,7 @@ export class AdminReportsHttpController {
     void reply.send(success(await this.readOverview(request.context)));
   }
 
-  /** What cannot be read now is read when its service is back: the connection stays. */
+  /** Repeats the latest overview while a service is unavailable, and keeps the connection open. */
   private async *followOverview(stream: OpenStream): AsyncGenerator<string, void, undefined> {
     let latest: string | undefined;
     while (await stream.isOpen()) {
@@ -168,7 +168,7 @@ export class AdminReportsHttpController {
       this.bus.request(findPayments, { ids, reference: query, accountId }, context),
       this.bus.request(findCalls, { ids, accountId }, context),
     ]);
-    // A payment found by its transaction leads to its call, and a call found by its id to its payment.
+    // Includes the calls of payments found by transaction, and the payments of calls found by id.
     const paymentIds = present([...paid.map(({ id }) => id), ...called.map(({ payment_id }) => payment_id)]);
     const callIds = present([
       ...called.map(({ id }) => id),
@@ -285,7 +285,7 @@ export class AdminReportsHttpController {
 
 const present = (ids: (string | null)[]): string[] => ids.filter((id) => id !== null);
 
-/** What a service that is out of reach would say is not known. */
+/** Returns null if a service is unavailable. */
 function nullIfUnavailable(error: unknown): null {
   if (error instanceof Refusal && error.declaration.kind === 'unavailable') return null;
   throw error;

@@ -14,7 +14,7 @@ import { envelopeSchema, jsonSchemaOf, objectSchema, type JsonSchema } from '../
 import { Operation } from '../openapi/operation.decorator.js';
 import { agentExample } from './agents.examples.js';
 
-/** As many listings as a first page has. */
+/** The number of listings on a first page. */
 const SHOWN = 20;
 
 const url: JsonSchema = { type: 'string', format: 'uri' };
@@ -45,7 +45,6 @@ export class AgentsHttpController {
     @Inject(platformConfig.token) private readonly platform: ConfigOf<typeof platformConfig>,
   ) {}
 
-  /** Four bus hops, side by side. */
   @Get(':agentId')
   @Public()
   @Operation({

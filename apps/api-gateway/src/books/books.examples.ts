@@ -50,7 +50,7 @@ export const receiptExample: OutputOf<typeof listReceipts>['items'][number] = {
   created_at: LATER,
 };
 
-/** As the ledger gives it: parties by id. */
+/** The ledger's form of a receipt, with parties by id. */
 export const receiptRecordExample: OutputOf<typeof getReceipt> = {
   ...receiptExample,
   relay_request_id: RELAY_REQUEST_ID,

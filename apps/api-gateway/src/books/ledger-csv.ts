@@ -25,7 +25,7 @@ const COLUMNS: Record<string, (entry: Entry) => Cell> = {
   created_at: ({ created_at }) => created_at,
 };
 
-/** Ledger entries as RFC 4180 CSV, header line first. */
+/** Formats ledger entries as RFC 4180 CSV, header line first. */
 export const ledgerCsv = (entries: Entry[]): string =>
   [
     Object.keys(COLUMNS).join(','),
@@ -38,7 +38,7 @@ export const ledgerCsv = (entries: Entry[]): string =>
 
 function cellOf(value: Cell): string {
   if (typeof value !== 'string') return value === null ? '' : String(value);
-  // A listing's name is a stranger's text; a spreadsheet must not take it for a formula.
+  // The apostrophe prevents a spreadsheet from evaluating a listing's name as a formula.
   const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

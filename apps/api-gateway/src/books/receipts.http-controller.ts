@@ -83,7 +83,6 @@ export class ReceiptsHttpController {
     return success({ ...receipt, payer: partyOf(payer_id), seller: partyOf(seller_id) });
   }
 
-  /** One bus hop. */
   @Get(':receiptId/proof')
   @RequireScope('read', { owners: true })
   @Operation({

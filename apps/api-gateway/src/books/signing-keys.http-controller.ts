@@ -8,10 +8,10 @@ import { Public } from '../http/access.js';
 import { CurrentContext } from '../http/current-context.decorator.js';
 import { sendCacheable } from '../http/public-cache.js';
 
-/** A key is published long before it signs, so that those who keep the set this long know it by then. */
+/** A key is published much longer than this before it is used, so caches contain it by then. */
 const MAX_AGE_SECONDS = 300;
 
-/** The keys receipts are signed with: outside of the envelope and of the versioned interface. */
+/** The public keys of receipt signatures. They are outside of the versioned interface and have no envelope. */
 @ApiExcludeController()
 @Controller('.well-known')
 export class SigningKeysHttpController {
@@ -20,7 +20,7 @@ export class SigningKeysHttpController {
     @Inject(platformConfig.token) private readonly platform: ConfigOf<typeof platformConfig>,
   ) {}
 
-  /** A JWK Set (RFC 7517). One bus hop. */
+  /** Returns a JWK Set (RFC 7517). */
   @Get('jwks.json')
   @Public()
   async listSigningKeys(
@@ -33,7 +33,7 @@ export class SigningKeysHttpController {
     return bytes;
   }
 
-  /** The same for clients that look keys up by `did:web`. Source: w3c-ccg.github.io/did-method-web. One bus hop. */
+  /** Returns the same keys for clients that resolve `did:web`. Source: w3c-ccg.github.io/did-method-web. */
   @Get('did.json')
   @Public()
   async getDidDocument(

@@ -46,7 +46,6 @@ export class StatementsHttpController {
     @Inject(platformConfig.token) private readonly platform: ConfigOf<typeof platformConfig>,
   ) {}
 
-  /** One bus hop. */
   @Get(':month')
   @RequireScope('read', { owners: true })
   @Operation({

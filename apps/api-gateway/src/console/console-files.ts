@@ -11,7 +11,7 @@ const TYPES: Record<string, string> = {
   '.svg': 'image/svg+xml',
 };
 
-/** No inline script or style, no foreign host, no frame around it. Wallets bring their icons as data: addresses. */
+/** Forbids inline scripts and styles, foreign hosts and frames. `data:` allows the icons that wallets provide. */
 const POLICY = [
   "default-src 'self'",
   "img-src 'self' data:",
@@ -27,7 +27,7 @@ const setSecurityHeaders = (reply: FastifyReply): void =>
 const PAGE_TYPE = 'text/html; charset=utf-8';
 const YEAR_SECONDS = 31_536_000;
 
-/** Paths that belong to programs: what is unknown below them is an error in JSON, whatever a client accepts. */
+/** Below these paths an unknown path is answered with an error in JSON, even if the client accepts HTML. */
 const FOR_PROGRAMS = /^\/(api|assets|mcp|\.well-known)(\/|$)/;
 
 interface Asset {
@@ -36,12 +36,12 @@ interface Asset {
   gzipped: Buffer;
 }
 
-/** The built console, read once: half a megabyte that no request waits for a disk for. */
+/** The files of the built console, about half a megabyte, which are read into memory at start. */
 export class ConsoleFiles {
   private readonly page: string;
   private readonly assets: ReadonlyMap<string, Asset>;
 
-  /** @throws Error where `npm run build` has not made the console. */
+  /** @throws Error if `npm run build` has not built the console. */
   constructor() {
     const require = createRequire(import.meta.url);
     const dist = join(dirname(require.resolve('@market/console/package.json')), 'dist');
@@ -59,13 +59,16 @@ export class ConsoleFiles {
     return sendCacheableText(request, reply, this.page, PAGE_TYPE);
   }
 
-  /** The page says itself that there is nothing at its address. */
+  /** Sends the page with status 404; its script shows that the address is unknown. */
   sendNotFound(reply: FastifyReply): void {
     setSecurityHeaders(reply);
     void reply.status(404).type(PAGE_TYPE).send(this.page);
   }
 
-  /** The name of an asset holds the hash of its content, so it never changes. @returns undefined for an unknown name. */
+  /**
+   * The name of an asset contains the hash of its content, so an asset never changes.
+   * @returns undefined for an unknown name.
+   */
   assetFor(name: string, request: FastifyRequest, reply: FastifyReply): Buffer | undefined {
     const asset = this.assets.get(name);
     if (!asset) return undefined;
@@ -78,7 +81,7 @@ export class ConsoleFiles {
     return asset.gzipped;
   }
 
-  /** Whether who asks for an unknown path is a person, who reads a page better than JSON. */
+  /** Whether an unknown path should be answered with a page for a browser instead of JSON. */
   static isForPerson({ method, headers }: FastifyRequest, path: string): boolean {
     return (
       (method === 'GET' || method === 'HEAD') &&

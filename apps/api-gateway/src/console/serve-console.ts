@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { RouteRules } from '../http/route-rules.js';
 import type { ConsoleFiles } from './console-files.js';
 
-/** The routes that the console itself knows (apps/console/src/app.tsx): one page, which shows what its address says. */
+/** The routes of the console (apps/console/src/app.tsx). All of them serve the same page. */
 const PAGES = [
   '/',
   '/catalog',
@@ -18,7 +18,7 @@ const PAGES = [
 
 const RULES: RouteRules = { access: 'public', accounts: ['agent', 'human'], rate: 'none' };
 
-/** The web console: files, and no part of the interface, so no controller: the prefix of the interface is not theirs. */
+/** Serves the web console. It registers no controllers, because the prefix of the interface would apply to them. */
 export function serveConsole(instance: FastifyInstance, files: ConsoleFiles): void {
   const config = { rules: RULES };
   for (const url of PAGES) instance.get(url, { config }, (request, reply) => reply.send(files.pageFor(request, reply)));

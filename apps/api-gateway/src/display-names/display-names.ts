@@ -7,7 +7,7 @@ const CACHE_TTL_MS = 60_000;
 const MAX_CACHED = 10_000;
 const BATCH_SIZE = 100;
 
-/** The buyer or the seller of a call or a receipt, as it is shown. */
+/** The buyer or the seller of a call or a receipt, as the API shows it. */
 export interface Party {
   id: string;
   display_name: string;
@@ -17,7 +17,7 @@ export interface PartyWithPicture extends Party {
   avatar_url: string | null;
 }
 
-/** Finds the display names of accounts. A name may be a minute old. */
+/** Finds the display names of accounts and caches them for a minute. */
 @Injectable()
 export class DisplayNames {
   private readonly cache = new LRUCache<string, PublicProfile>({
@@ -28,7 +28,7 @@ export class DisplayNames {
 
   constructor(private readonly bus: MessageBus) {}
 
-  /** Sends one bus request for each hundred accounts that are not cached. */
+  /** Sends one bus request per hundred accounts that are not cached. */
   async named(ids: string[], context: RequestContext): Promise<(id: string) => PartyWithPicture> {
     const found = new Map<string, PublicProfile>();
     const unknown: string[] = [];

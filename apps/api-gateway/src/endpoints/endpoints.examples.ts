@@ -21,7 +21,7 @@ export const endpointExample: OutputOf<typeof getEndpoint> = {
   updated_at: EARLIER,
 };
 
-/** As the gateway service gives it: the seller's JSON as text. */
+/** The gateway service's form of a result, with the seller's JSON as text. */
 export const testOutcomeExample: OutputOf<typeof testEndpoint> = {
   success: true,
   seller_status_code: 200,

@@ -7,10 +7,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { COMMENT, type OpenStream } from '../http/server-sent-events.js';
 
 const PAGE = 100;
-/** A signal may be lost: a waiting stream reads again after this time. */
+/** A waiting stream reads again after this time, because a signal may be lost. */
 const POLL_INTERVAL_MS = 5_000;
 
-/** Each stream reads the account's events in order when a signal says that there are more. */
+/** Sends streams of account events. Each stream reads the events in order when a signal announces new ones. */
 @Injectable()
 export class EventStreams {
   private readonly logger = new Logger('EventStreams');
@@ -23,7 +23,7 @@ export class EventStreams {
     for (const accountId of accountIds) this.added.emit(accountId);
   }
 
-  /** The events of the account behind `after`. */
+  /** Yields the events of the account after the id `after`. */
   async *follow(stream: OpenStream, accountId: string, after: string): AsyncGenerator<string, void, undefined> {
     let hasNew = false;
     let stopWaiting = (): void => undefined;
@@ -51,7 +51,7 @@ export class EventStreams {
     }
   }
 
-  /** What cannot be read now is read when its service is back: the connection stays. */
+  /** While the service is unavailable, returns no events and keeps the connection open. */
   private async read(stream: OpenStream, after: string): Promise<OutputOf<typeof listEvents>> {
     const context = stream.context();
     try {

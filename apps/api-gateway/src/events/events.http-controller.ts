@@ -78,7 +78,7 @@ export class EventsHttpController {
   }
 }
 
-/** @throws Refusal where it is no id of ours. */
+/** @throws Refusal if the id does not have the form of an event id. */
 function lastEventId({ headers }: FastifyRequest): string | undefined {
   const given = headers['last-event-id'];
   if (given === undefined || given === '') return undefined;

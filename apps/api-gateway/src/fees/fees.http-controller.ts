@@ -75,7 +75,7 @@ const requiredSchema: JsonSchema = {
   ],
 };
 
-/** The balance of an account, and the fees that a seller owes for sales whose price was paid to its own wallet. */
+/** The balance of an account, and the fees that a seller owes for sales paid to its own wallet. */
 @ApiTags('Books')
 @Controller()
 export class FeesHttpController {

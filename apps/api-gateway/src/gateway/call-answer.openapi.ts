@@ -4,7 +4,7 @@ import { pendingData } from './call-answer.js';
 import { gatewayResultExample, offerExample } from './gateway.examples.js';
 import { gatewayResultSchema, pendingSchema } from './gateway.openapi.js';
 
-/** The 200 of a call, with a key and without. */
+/** The 200 of a call, with or without a key. */
 export const callAnswer = {
   schema: gatewayResultSchema,
   example: success(gatewayResultExample),

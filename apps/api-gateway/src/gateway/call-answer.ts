@@ -6,7 +6,7 @@ import type { PaymentRequired } from './x402.js';
 
 type Outcome = OutputOf<typeof executeCall>;
 export type PaymentRequiredOutcome = Extract<Outcome, { outcome: 'payment_required' }>;
-/** With what an x402 client needs, where the route takes one. */
+/** An offer, with the x402 requirements if the route accepts x402. */
 type PublicOffer = Omit<PaymentRequiredOutcome['payment'], 'x402'> & { x402: PaymentRequired | null };
 type Pending = Extract<Outcome, { outcome: 'pending' }>;
 
@@ -27,7 +27,7 @@ const MESSAGES: Record<NonNullable<PaymentRequiredOutcome['reason']> | 'asked' |
   cancelled: 'This payment was cancelled; here is a new offer',
 };
 
-/** The reason for a signature that was used on its chain for a payment that the books do not have. */
+/** The reason for a signature that was used on its chain for a payment that is not in the books. */
 const USED_ELSEWHERE = 'authorization_used_elsewhere';
 const USED_ELSEWHERE_MESSAGE =
   'This signature was used on its chain before, and the books do not say for what; nothing was charged now. If it paid for this call and you got no answer, ask the operator before you sign again';
@@ -36,20 +36,20 @@ const KEYLESS_REJECTED =
   'The signed payment was not accepted and nothing was charged: sign one of data.payment.x402.accepts of this answer; nothing else pays a call without a key';
 
 const PAY_AND_RETRY: RecoveryHint = { nextAction: 'pay_and_retry', keep: ['Idempotency-Key'] };
-/** The old payment buys nothing; the requirements beside the error are new ones, with retry headers of their own. */
+/** The old payment is no longer valid. The answer contains new requirements with their own retry headers. */
 const PAY_ANEW: RecoveryHint = {
   nextAction: 'request_new_payment_requirements',
   keep: ['Idempotency-Key'],
   drop: ['X-Market-Relay-Request-Id', 'X-Market-Payment-Scheme', 'X-Market-Payment-Network'],
 };
-/** Another signature is needed, for the same offer. */
+/** The same offer needs another signature. */
 const SIGN_AGAIN: RecoveryHint = { ...PAY_AND_RETRY, drop: ['PAYMENT-SIGNATURE'] };
 const ASK_OPERATOR: RecoveryHint = { nextAction: 'contact_operator', drop: ['PAYMENT-SIGNATURE'] };
 const hintOfRejection = (reason: string): RecoveryHint => (reason === USED_ELSEWHERE ? ASK_OPERATOR : SIGN_AGAIN);
 const SAME_OFFER: PaymentRequiredOutcome['reason'][] = ['unpaid', 'underpaid'];
 const PAY_ON_SAME_ID: RecoveryHint = { ...PAY_AND_RETRY, keep: ['Idempotency-Key', 'X-Market-Relay-Request-Id'] };
 
-/** The body of a 402: an error with the next action, and next to it the payment to make. */
+/** Returns the body of a 402: an error with the next action, and the payment to make. */
 export function paymentRequiredBody(
   { payment, reason, received, missing, rejection }: PaymentRequiredOutcome,
   x402: PaymentRequired | null,
@@ -89,7 +89,10 @@ export function paymentRequiredBody(
 type KeylessOutcome = Extract<OutputOf<typeof executeKeylessCall>, { outcome: 'payment_required' }>;
 type KeylessPayment = Omit<KeylessOutcome['offers'][number], 'x402'> & { x402: PaymentRequired };
 
-/** The same without a key: only a signature pays. `data.payment` is the first of the offers, `x402.accepts` all of them. */
+/**
+ * Returns the body of a 402 for a keyless call, which only a signature can pay. `data.payment` is the first offer, and
+ * `x402.accepts` contains all of them.
+ */
 export function keylessRequiredBody(
   { offers: [first], reason, rejection }: KeylessOutcome,
   x402: PaymentRequired,
@@ -114,7 +117,7 @@ export function keylessRequiredBody(
   };
 }
 
-/** The recovery of a 202, which is not an error: repeat the request with the same relay request id. */
+/** The data of a 202, which is not an error: the client repeats the request with the same relay request id. */
 export const pendingData = ({ relayRequestId, retryAfterSeconds, reason }: Pending) => ({
   status: 'pending' as const,
   relay_request_id: relayRequestId ?? null,

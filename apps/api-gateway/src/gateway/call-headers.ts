@@ -6,7 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { requestInvalid, type FieldProblem } from '../http/edge-refusals.js';
 import { PAYMENT_SIGNATURE } from './payment-signature.js';
 
-/** What the headers of a gateway call say beside its body. */
+/** The values of the headers of a gateway call. */
 export interface CallHeaders {
   relayRequestId?: string;
   originCurrency?: Currency;
@@ -18,13 +18,13 @@ export interface CallHeaders {
 
 interface HeaderRule<T = string> {
   name: string;
-  /** Undefined when the value is not acceptable. */
+  /** Returns undefined if the value is invalid. */
   read(value: string): T | undefined;
   problem: string;
   description: string;
 }
 
-/** CAIP-2 and the names of schemes fit; a repeated header is joined with a comma and does not. */
+/** Accepts CAIP-2 ids and names of schemes. A repeated header is joined with a comma and therefore invalid. */
 const token = (max: number) => (value: string) =>
   value.length <= max && /^[\w.:/-]+$/.test(value) ? value : undefined;
 
@@ -73,7 +73,7 @@ const ENTRIES = Object.entries(RULES).map(([key, rule]) => ({
   ...(rule as HeaderRule),
 }));
 
-/** @throws Refusal that names every header that is sent and not acceptable. */
+/** @throws Refusal that names every invalid header. */
 export function readCallHeaders(headers: IncomingHttpHeaders): CallHeaders {
   const values: Record<string, string> = {};
   let problems: FieldProblem[] | undefined;

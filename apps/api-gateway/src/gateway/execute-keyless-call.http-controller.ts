@@ -24,7 +24,7 @@ import { headerOf, notSettledOf, paymentRequiredOf } from './x402.js';
 
 type Unpaid = Extract<OutputOf<typeof executeKeylessCall>, { outcome: 'payment_required' }>;
 
-/** Characters of JSON text. Servers and proxies in between take 8 KiB of headers and more. */
+/** The limit in characters of JSON. Servers and proxies commonly accept at least 8 KiB of headers. */
 const MAX_IN_HEADER = 2_048;
 
 const toSign = {
@@ -42,7 +42,7 @@ const toSign = {
   description: 'Sign and repeat. PAYMENT-REQUIRED is data.payment.x402 in base64.',
 };
 
-/** For x402 clients and indexers, which have no key: what the gateway does for those that have. */
+/** Calls of listings for x402 clients and indexers without an API key. */
 @ApiTags('Gateway')
 @Controller('x402')
 export class ExecuteKeylessCallHttpController {
@@ -60,7 +60,6 @@ export class ExecuteKeylessCallHttpController {
     this.guidance = guidanceHeader(this.links);
   }
 
-  /** One bus hop; nothing is read of a body that does not come with a signature. */
   @Post(':listingId')
   @Public({ body: 'opaque', bodyLimitBytes: MAX_BODY_BYTES, waitsForSeller: true, rate: 'calls' })
   @Operation({
@@ -159,7 +158,9 @@ export class ExecuteKeylessCallHttpController {
   }
 }
 
-/** What a listing takes, where there is room for it: the whole PAYMENT-REQUIRED is a header, too. */
+/**
+ * Returns the input schema and the example if they are short enough, because PAYMENT-REQUIRED is also sent as a header.
+ */
 function shownInHeader({ inputSchema, exampleInput }: Unpaid['listing']): Parameters<typeof bazaarOf>[0] {
   const fits = (inputSchema?.length ?? 0) + (exampleInput?.length ?? 0) <= MAX_IN_HEADER;
   const read = (text?: string | null) => (text && fits ? (JSON.parse(text) as Record<string, unknown>) : null);

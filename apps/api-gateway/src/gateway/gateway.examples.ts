@@ -92,7 +92,7 @@ export const gatewayResultExample = {
   seller_response: { hours: [{ at: '2026-11-21T15:00Z', celsius: 6.5 }] },
 };
 
-/** As the gateway service gives it: parties by id. */
+/** The gateway service's form of a call, with parties by id. */
 export const gatewayRecordExample: OutputOf<typeof listGatewayRequests>['items'][number] = {
   id: GATEWAY_REQUEST_ID,
   request_id: GATEWAY_REQUEST_ID,

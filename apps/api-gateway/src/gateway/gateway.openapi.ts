@@ -8,7 +8,7 @@ const number: JsonSchema = { type: 'number' };
 const integer: JsonSchema = { type: 'integer' };
 const text: JsonSchema = { type: 'string' };
 
-/** `data` of a 200: stored by the gateway service as text, so no contract holds its schema. */
+/** `data` of a 200. The gateway service stores it as text, so no contract contains its schema. */
 export const gatewayResultSchema = envelopeSchema(
   objectSchema(
     {
@@ -49,7 +49,10 @@ export const pendingSchema = envelopeSchema(
   }),
 );
 
-/** For indexers of paid operations: the price depends on the listing, up to the highest possible one. Source: docs/DISCOVERY.md of github.com/Merit-Systems/x402scan. */
+/**
+ * Price information for indexers of paid operations: the price depends on the listing, up to the maximum price. Source:
+ * docs/DISCOVERY.md of github.com/Merit-Systems/x402scan.
+ */
 export const paymentInfo: JsonSchema = {
   price: { mode: 'dynamic', currency: 'USD', min: '0', max: '1000000' },
   protocols: [{ x402: {} }],
@@ -63,7 +66,7 @@ const resource = z.object({
 });
 const extensions = z.record(z.string(), z.record(z.string(), z.unknown()));
 
-/** As the header PAYMENT-REQUIRED carries it in base64. */
+/** The content of the header PAYMENT-REQUIRED, which is base64. */
 export const paymentRequired = z.object({
   x402Version: z.literal(2),
   error: z.string(),

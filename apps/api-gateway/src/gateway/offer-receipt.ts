@@ -16,8 +16,9 @@ interface Signed {
 }
 
 /**
- * The extension `offer-receipt`: each of the `accepts` signed, so that nobody on the way can change whom or how much to
- * pay. Keys are at /.well-known/did.json. Source: specs/extensions/extension-offer-and-receipt.md of github.com/coinbase/x402.
+ * The extension `offer-receipt`: it signs each of the `accepts`, so that no intermediary can change the recipient or
+ * the amount. Keys are at /.well-known/did.json. Source: specs/extensions/extension-offer-and-receipt.md of
+ * github.com/coinbase/x402.
  * @param signatures compact JWS, in the order of `accepts`.
  */
 export const signedOffers = (
@@ -29,7 +30,7 @@ export const signedOffers = (
   },
 });
 
-/** The same of what was paid and delivered. */
+/** The same extension for the receipt of a delivered call. */
 export const signedReceipt = (
   signature: string,
 ): Record<typeof NAME, { info: { receipt: Signed }; schema: object }> => ({

@@ -2,8 +2,8 @@ const PATTERN = /^[A-Za-z0-9_-]{16,128}$/;
 const NAME = 'payment-identifier';
 
 /**
- * The extension `payment-identifier`: a client may name its purchase in the payload that pays, and hands in the same name
- * with another signature to get the same answer, charged once. It is an Idempotency-Key by another way.
+ * The extension `payment-identifier`: a client may name its purchase in the payment payload. If it sends the same name
+ * with another signature, it gets the same answer and is charged once. The name is used as the Idempotency-Key.
  * Source: specs/extensions/payment_identifier.md of github.com/coinbase/x402.
  */
 export const PAYMENT_IDENTIFIER = {
@@ -21,7 +21,7 @@ export const PAYMENT_IDENTIFIER = {
   },
 };
 
-/** Undefined where a payload names none, null where what it names is no identifier. */
+/** Returns undefined if the payload has no identifier, and null if the identifier is invalid. */
 export function paymentIdentifierOf(payload: Record<string, unknown>): string | null | undefined {
   const id = (payload.extensions as Record<string, { info?: { id?: unknown } | null } | null> | null | undefined)?.[
     NAME

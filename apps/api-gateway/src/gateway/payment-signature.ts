@@ -4,14 +4,14 @@ import { requestInvalid } from '../http/edge-refusals.js';
 import { decodePayload } from '../payments/payment-payload.js';
 import { paymentIdentifierOf } from './payment-identifier.js';
 
-/** What of an x402 client's proof is read here: which offer it pays. The rest is the ledger's to judge. */
+/** The parts of an x402 payment that the edge reads, mainly which offer it pays. The ledger verifies the payment. */
 export interface PaymentSignature {
   relayRequestId: string;
   /** The decoded payload as JSON text. */
   authorization: string;
-  /** The wallet that is said to pay; nothing is proven here. */
+  /** The wallet that the payload names as the payer; it is not verified here. */
   payer?: string;
-  /** What the client calls its purchase, where it names it. */
+  /** The client's name for the purchase, if it gave one. */
   paymentIdentifier?: string;
 }
 
@@ -19,9 +19,10 @@ export const PAYMENT_SIGNATURE = 'PAYMENT-SIGNATURE';
 const MAX_ADDRESS_LENGTH = 64;
 
 /**
- * `PAYMENT-SIGNATURE` of x402 version 2: base64 of a PaymentPayload whose `accepted` is one of the requirements of the 402,
- * and so names its offer in `extra.relayRequestId`. Source: specs/transports-v2/http.md of github.com/coinbase/x402.
- * @throws Refusal when it is none, or names another payment than X-Market-Relay-Request-Id does.
+ * Reads `PAYMENT-SIGNATURE` of x402 version 2: base64 of a PaymentPayload whose `accepted` is one of the requirements
+ * of the 402 and names its offer in `extra.relayRequestId`. Source: specs/transports-v2/http.md of
+ * github.com/coinbase/x402.
+ * @throws Refusal if it is invalid, or names another offer than X-Market-Relay-Request-Id does.
  */
 export function readPaymentSignature(
   headers: IncomingHttpHeaders,

@@ -30,7 +30,10 @@ export function sendPending(outcome: Outcome<'pending'>, reply: FastifyReply): v
     .send(success(pendingData(outcome)));
 }
 
-/** The process that worked on a paid call is gone. The call may be charged or not: the same request finds out, at another process. */
+/**
+ * Answers 202 if the process that worked on a paid call has stopped. The call may have been charged; the client repeats
+ * the request, and another process reads the result.
+ */
 export const pendingIfLost =
   (relayRequestId: string | undefined) =>
   (error: unknown): Outcome<'pending'> => {
@@ -38,7 +41,7 @@ export const pendingIfLost =
     return { outcome: 'pending', relayRequestId, retryAfterSeconds: 1, reason: 'payment_unknown' };
   };
 
-/** The fingerprint is made by the gateway service: it alone reads the body. */
+/** The fingerprint is empty, because the gateway service computes it: only that service reads the body. */
 export function contextOf(request: FastifyRequest, paymentIdentifier?: string): RequestContext {
   const key = idempotencyKeyOf(request) ?? paymentIdentifier;
   return key === undefined ? request.context : { ...request.context, idempotency: { key, fingerprint: '' } };

@@ -22,7 +22,7 @@ export interface PaymentRequired {
   extensions: Record<string, object>;
 }
 
-/** @param extensions beside those that every call has. */
+/** @param extensions extensions in addition to those of every call. */
 export const paymentRequiredOf = (
   accepts: Requirements[],
   resource: PaidResource,

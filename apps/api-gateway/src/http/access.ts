@@ -28,7 +28,7 @@ const declare = (rules: RouteRules): MethodDecorator =>
     ...(rules.owners ? [ApiOwners()] : []),
   );
 
-/** Documents that the session of an agent's owner opens the route, too. */
+/** Documents that the session of an agent's owner is accepted, too. */
 function ApiOwners(): MethodDecorator {
   const { request_invalid, unauthorized, wrong_account_type, agent_id_of_another, cross_site_write } = edgeRefusals;
   return applyDecorators(
@@ -46,11 +46,14 @@ function ApiOwners(): MethodDecorator {
   );
 }
 
-/** Needs no credential and, unless it `recognizes` callers, reads none. */
+/** The route requires no credential. It reads none unless it `recognizes` callers. */
 export const Public = (rules: Omit<RouteRules, 'access' | 'accounts'> = {}): MethodDecorator =>
   applyDecorators(declare({ access: 'public', accounts: ANYONE, ...rules }), ApiSecurity({}));
 
-/** A key is not needed. A good one shows more; any other credential is ignored. Who names an agent as its owner is not anonymous. */
+/**
+ * A key is optional: a valid one shows more, and any other credential is ignored. A request with `agent_id` requires an
+ * owner's session or a key.
+ */
 export const OptionalKey = (rules: MoreRules = {}): MethodDecorator =>
   applyDecorators(
     declare({ access: 'optional-key', accounts: ANYONE, ...rules }),
@@ -58,7 +61,7 @@ export const OptionalKey = (rules: MoreRules = {}): MethodDecorator =>
     ApiBearerAuth('api_key'),
   );
 
-/** Any valid credential of these accounts, whatever the scopes of a key. */
+/** The route requires any valid credential of these account types, with any scopes. */
 export const AnyCredential = (accounts: readonly AccountType[], rules: MoreRules = {}): MethodDecorator =>
   applyDecorators(
     declare({ access: 'any-credential', accounts, ...rules }),
@@ -66,13 +69,13 @@ export const AnyCredential = (accounts: readonly AccountType[], rules: MoreRules
     ApiRefusals({ unauthorized: edgeRefusals.unauthorized, ...refusalsOf(accounts) }),
   );
 
-/** The session of a human who operates the marketplace. */
+/** The route requires the session of a human who is an operator. */
 export const OperatorsOnly = (): MethodDecorator => {
   const { operator_required } = edgeRefusals;
   return applyDecorators(AnyCredential(['human'], { operators: true }), ApiRefusals({ operator_required }));
 };
 
-/** An agent's key with this scope; where the rules say so, its owner's session, too. */
+/** The route requires an agent's key with this scope, or its owner's session if the rules allow it. */
 export const RequireScope = (scope: Scope, rules: MoreRules = {}): MethodDecorator => {
   const { unauthorized, wrong_account_type, scope_missing } = edgeRefusals;
   return applyDecorators(

@@ -1,11 +1,12 @@
-/** One more call is let through for so many that were taken, to find out whether the gateway takes more by now. */
+/** The limit grows by one for this many accepted calls, to find out whether the gateway accepts more again. */
 const TAKEN_FOR_ONE_MORE = 16;
-/** Where the gateway has refused nothing for so long, nothing is held back. */
+/** The limit ends after this time without a refusal by the gateway. */
 const FORGOTTEN_AFTER_MS = 1_000;
 
 /**
- * While the gateway refuses calls because it has too many, the edge lets through only as many as were under way when it did, and refuses the
- * others before anything is done for them: a refusal must cost next to nothing where there are ten times as many calls as can be carried.
+ * Limits calls while the gateway refuses some because it has too many. The limit is the number of calls that were in
+ * progress at the last refusal. The edge refuses further calls immediately, because a refusal must be cheap when there
+ * are ten times as many calls as the gateway can handle.
  */
 export class Admission {
   private inFlight = 0;
@@ -14,25 +15,25 @@ export class Admission {
 
   constructor(private readonly now: () => number = () => performance.now()) {}
 
-  /** @returns whether a call is let through; then its end is to be told. */
+  /** @returns whether the call is admitted; if so, the caller must call `end`. */
   begin(): boolean {
     if (this.isFull()) return false;
     this.inFlight += 1;
     return true;
   }
 
-  /** Whether one more call would not be let through. */
+  /** Whether another call would be refused. */
   isFull(): boolean {
     if (this.limit !== Infinity && this.now() - this.refusedAt >= FORGOTTEN_AFTER_MS) this.limit = Infinity;
     return this.inFlight + 1 > this.limit;
   }
 
-  /** @param wasTaken false where the gateway had too many. */
+  /** @param wasTaken false if the gateway refused the call because it had too many. */
   end(wasTaken: boolean): void {
     this.inFlight -= 1;
     if (wasTaken) this.limit += 1 / TAKEN_FOR_ONE_MORE;
     else {
-      // One at least, or nobody would find out that there is room again.
+      // At least one call must be admitted, to find out when the gateway accepts calls again.
       this.limit = Math.max(1, Math.min(this.limit, this.inFlight));
       this.refusedAt = this.now();
     }

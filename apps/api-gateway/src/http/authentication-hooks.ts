@@ -41,8 +41,8 @@ export interface AuthenticationSettings {
 }
 
 /**
- * Adds an `onRequest` hook to every route that authenticates the caller and counts it against its rate limit before the body is
- * read. A route that declares no access rule stops the process at start.
+ * Adds an `onRequest` hook to every route, which authenticates the caller and counts the request against its rate limit
+ * before the body is read. A route without an access rule stops the process at start.
  * @returns the table of routes, complete once the server is ready.
  */
 export function installAuthenticationHooks(instance: FastifyInstance, settings: AuthenticationSettings): RouteTable {
@@ -86,7 +86,7 @@ export function installAuthenticationHooks(instance: FastifyInstance, settings: 
   return routes;
 }
 
-/** Sets the headers that every answer carries, those to unknown paths included. */
+/** Sets the headers that every answer has, including answers for unknown paths. */
 function setCommonHeaders(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -129,7 +129,7 @@ function authenticationHook(
   return (request, reply, done) => {
     request.rules = rules;
     const agentId = owners ? takeAgentId(request) : undefined;
-    // A request that names an agent is never an anonymous one.
+    // A request that names an agent is never anonymous.
     const access = rules.access === 'optional-key' && agentId !== undefined ? 'read' : rules.access;
     // A request without a valid credential is served as an anonymous one.
     const isOpen = access === 'public' || access === 'optional-key';
@@ -156,7 +156,7 @@ function authenticationHook(
       if (credential && sessionCookie.isForeignWrite(request)) return reject(crossSiteWrite());
     }
     if (!credential) return reject(unauthorized());
-    /** Counts for the human, whichever of its agents it acts for, and before identity is asked. */
+    /** Counts the request for the human, regardless of the agent, before the bus request to identity. */
     const admitOwner = (human: Principal, ownAgentId: string): void => {
       request.context = contextFor(human);
       count(request, reply, human, (limited) => {
@@ -195,7 +195,10 @@ function authenticationHook(
   };
 }
 
-/** Takes `agent_id` out of the query, which handlers check for what they do not know. Null if it is no uuid or given twice. */
+/**
+ * Removes `agent_id` from the query, because handlers refuse unknown parameters.
+ * @returns null if it is not a uuid or is given twice.
+ */
 function takeAgentId(request: FastifyRequest): string | null | undefined {
   const query = request.query as Record<string, unknown>;
   const given = query.agent_id;

@@ -5,13 +5,13 @@ import { lookupCache } from '@market/runtime';
 import { Injectable } from '@nestjs/common';
 import type { Credential } from './bearer-key.js';
 
-/** A revoked key, like an ended session, works nowhere after this time, whatever signals got lost. */
+/** A revoked key or an ended session is refused everywhere after this time, even if signals were lost. */
 export const KEY_CACHE_TTL_MS = 1_000;
 
-/** What the human that has claimed an agent may do as the agent: everything but spend. */
+/** An owner may do everything as its agent except spend money. */
 const OWNERS_SCOPES: Scope[] = ['read', 'write'];
 
-/** Knows who a key or a session is. Asks identity at most once per credential and second, however many requests carry it. */
+/** Resolves keys and sessions to principals. It asks identity at most once per credential and second. */
 @Injectable()
 export class Authenticator {
   private readonly principals = lookupCache<Principal, { kind: Credential['kind']; context: RequestContext }>(
@@ -31,14 +31,15 @@ export class Authenticator {
     return this.principals.get(hash);
   }
 
-  /** @throws Refusal of kind `unauthenticated`, or that identity is out of reach. */
+  /** @throws Refusal of kind `unauthenticated`, or because identity is unavailable. */
   ask({ kind, hash }: Credential, context: RequestContext): Promise<Principal> {
     return this.principals.forceFetch(hash, { context: { kind, context } });
   }
 
   /**
-   * The principal of a human that acts for an agent it has claimed. A claim is final, so that only the session can end it.
-   * @throws Refusal `agent_not_found`, or that identity is out of reach.
+   * Returns the principal of a human that acts for an agent it has claimed. A claim is final, so only the end of the
+   * session ends this access.
+   * @throws Refusal `agent_not_found`, or because identity is unavailable.
    */
   async actFor(agentId: string, human: Principal, context: RequestContext): Promise<Principal> {
     const { accountId: ownerId, keyId } = human;

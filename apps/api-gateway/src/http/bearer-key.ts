@@ -1,7 +1,7 @@
 import { hashApiKey, hashSessionToken, type CredentialKind } from '@market/contracts/identity';
 import type { IncomingMessage } from 'node:http';
 
-/** A key or a session token, as far as it leaves the request: by its hash. */
+/** A key or a session token, represented by its hash. */
 export interface Credential {
   kind: CredentialKind;
   hash: string;
@@ -10,8 +10,9 @@ export interface Credential {
 const SCHEME = 'bearer ';
 
 /**
- * The credential in a request's Authorization header: undefined when there is no such header, null when it is not exactly
- * `Bearer <key or session token>`, well formed. Node hands out the first of repeated headers, so they are counted.
+ * Returns the credential in the Authorization header: undefined if there is no such header, and null unless it is one
+ * well-formed `Bearer <key or session token>`. Node returns only the first of repeated headers, so the code counts
+ * them.
  */
 export function bearerCredential(request: IncomingMessage): Credential | null | undefined {
   const header = request.headers.authorization;
@@ -21,7 +22,7 @@ export function bearerCredential(request: IncomingMessage): Credential | null | 
   return credential('api_key', hashApiKey(text)) ?? sessionCredential(text);
 }
 
-/** Null for everything that is not a well-formed session token. */
+/** Returns null unless the text is a well-formed session token. */
 export const sessionCredential = (text: string): Credential | null => credential('session', hashSessionToken(text));
 
 const credential = (kind: CredentialKind, hash: string | null): Credential | null =>

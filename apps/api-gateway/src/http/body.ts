@@ -10,19 +10,22 @@ const NAMES: Partial<Record<string, string>> = {
   string: 'text',
 };
 
-/** Reads the JSON body of an operation that makes something, or refuses with every problem it has; null is for a field that is left out. Given to a parameter: `@Body(bodyOf(schema))`. */
+/**
+ * Reads the JSON body of a create operation, or refuses it with all its problems. A null field counts as absent. Used
+ * as `@Body(bodyOf(schema))`.
+ */
 export function bodyOf<T extends z.ZodObject>(schema: T): PipeTransform<unknown, z.output<T>> {
   const { transform } = changesOf(schema);
   return { transform: (body, metadata) => transform(withoutNulls(schema, body), metadata) };
 }
 
-/** The same where the whole body may be left out. */
+/** Like `bodyOf`, for an operation whose body is optional. */
 export function bodyOrNoneOf<T extends z.ZodObject>(schema: T): PipeTransform<unknown, z.output<T>> {
   const { transform } = bodyOf(schema);
   return { transform: (body, metadata) => transform(body === undefined ? {} : body, metadata) };
 }
 
-/** The same for a change, in which null is a value. */
+/** Like `bodyOf`, for a change, in which null is a value. */
 export function changesOf<T extends z.ZodObject>(schema: T): PipeTransform<unknown, z.output<T>> {
   const strict = schema.strict();
   return {
@@ -48,7 +51,7 @@ function withoutNulls(schema: unknown, value: unknown): unknown {
   return Object.fromEntries(fields.map(([name, field]) => [name, withoutNulls(schema.shape[name], field)]));
 }
 
-/** What fields that state no rule of their own are refused with. */
+/** The messages for problems of fields that define none of their own. */
 function messageOf(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`;
   if (issue.code === 'invalid_type') return `must be ${NAMES[issue.expected] ?? issue.expected}`;

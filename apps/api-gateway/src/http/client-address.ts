@@ -3,11 +3,11 @@ import { isIP, isIPv4 } from 'node:net';
 const SITE_PREFIX_GROUPS = 4;
 
 /**
- * What a client's address is counted by: an IPv4 address itself, of an IPv6 address its /64, since one site has all of
- * that. Text that is no address, as a proxy might hand on, is counted by itself.
+ * Returns the key by which a client's address is counted: an IPv4 address, or the /64 of an IPv6 address, because one
+ * site usually has a whole /64. Other text, which a proxy may send, is used unchanged.
  */
 export function siteOf(address: string | undefined): string {
-  // The address of a connection that has ended already is unknown.
+  // The address of a closed connection is unknown.
   if (address === undefined) return 'gone';
   if (!address.includes(':')) return address;
   const withoutPort =
@@ -28,7 +28,7 @@ export function siteOf(address: string | undefined): string {
     .join(':')}::/64`;
 }
 
-/** The eight groups of a valid IPv6 address in any of its spellings. */
+/** Returns the eight groups of a valid IPv6 address in any notation. */
 function groupsOf(address: string): number[] {
   const [head = '', tail] = address.split('::');
   const left = numbersOf(head);
@@ -40,13 +40,13 @@ function groupsOf(address: string): number[] {
 const numbersOf = (text: string): number[] =>
   text === '' ? [] : text.split(':').flatMap((group) => (group.includes('.') ? pairOf(group) : [parseInt(group, 16)]));
 
-/** The last 32 bits, written as an IPv4 address. */
+/** Returns the last 32 bits, written as an IPv4 address. */
 function pairOf(ipv4: string): [number, number] {
   const [a, b, c, d] = ipv4.split('.').map(Number) as [number, number, number, number];
   return [a * 256 + b, c * 256 + d];
 }
 
-/** `10.0.0.0/8`, `fd00::/8`, or a single address. */
+/** Accepts `10.0.0.0/8`, `fd00::/8`, or a single address. */
 export function isCidr(text: string): boolean {
   const [address = '', prefix, ...more] = text.split('/');
   if (more.length > 0 || isIP(address) === 0) return false;

@@ -1,12 +1,12 @@
 import { BlockList, isIPv4, type Server, type Socket } from 'node:net';
 import { siteOf } from './client-address.js';
 
-/** To one process, from all addresses together. */
+/** The limit for one process, for all addresses together. */
 export const MAX_CONNECTIONS = 20_000;
 
 /**
- * Closes at once what an address opens beyond so many connections to this process. Proxies that are trusted speak for many
- * clients and are not limited.
+ * Closes connections immediately that exceed the limit of an address in this process. Trusted proxies are exempt,
+ * because they connect for many clients.
  */
 export function limitConnections(server: Server, maxPerAddress: number, trustedProxies: string[]): void {
   server.maxConnections = MAX_CONNECTIONS;
@@ -17,7 +17,7 @@ export function limitConnections(server: Server, maxPerAddress: number, trustedP
     if (address === undefined || proxies.check(address, familyOf(address))) return;
     const site = siteOf(address);
     const count = open.get(site) ?? 0;
-    // Not `resetAndDestroy`, which lets a request in that is there already.
+    // `resetAndDestroy` would still process a request that has already arrived.
     if (count >= maxPerAddress) return void socket.destroy();
     open.set(site, count + 1);
     socket.once('close', () => {

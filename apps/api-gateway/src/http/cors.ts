@@ -3,7 +3,10 @@ import type { FastifyReply } from 'fastify';
 const EXPOSED =
   'PAYMENT-REQUIRED, PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, RateLimit, RateLimit-Policy, Retry-After, Link, X-Request-Id, Idempotency-Replayed, ETag, traceparent';
 
-/** A wildcard would not cover Authorization; stock x402 clients do send Access-Control-Expose-Headers as a request header. */
+/**
+ * A wildcard would not include Authorization. Stock x402 clients send Access-Control-Expose-Headers as a request
+ * header.
+ */
 const ALLOWED = [
   'Authorization',
   'Content-Type',
@@ -27,7 +30,7 @@ const ALLOWED = [
   'X-Market-Payment-Network',
 ].join(', ');
 
-/** Any origin, never with credentials: a key is sent on purpose, and no cookie takes part. */
+/** Allows any origin without credentials: cookies are not used, and a key must be sent explicitly. */
 export const allowOrigin = (reply: FastifyReply): void =>
   void reply.header('access-control-allow-origin', '*').header('access-control-expose-headers', EXPOSED);
 

@@ -9,13 +9,13 @@ import { recordRequest } from './request-log.js';
 import type { RouteTable } from './route-table.js';
 
 const RETRY_SECONDS = 1;
-/** The stack is that of the first one, since making a stack costs more than all the rest. */
+/** Created once, because creating a stack trace is the most expensive part of a refusal. */
 export const overloaded = refuse(executeCall, 'overloaded', { retry_after_seconds: RETRY_SECONDS });
 
 /**
- * Refuses the calls that `admission` holds back before Fastify sees them. Where ten times as many calls come as can be carried, what their
- * refusals cost is taken from those that are carried, so a refusal is text that is made once. It is the answer that the hooks and the error
- * filter would make; a browser's request, which needs further headers, is left to them.
+ * Refuses the calls that `admission` does not admit, before Fastify handles them. Under overload, refusals take time
+ * from accepted calls, so the body is serialized once. The answer is the same as that of the hooks and the error
+ * filter. Requests of browsers, which need further headers, are left to those.
  */
 export function refuseEarly(server: Server, admission: Admission, routes: RouteTable, links: GuidanceLinks): void {
   const { status, body } = toHttpError(overloaded, '', links);

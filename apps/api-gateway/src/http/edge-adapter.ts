@@ -7,13 +7,16 @@ import { readJsonBodies } from './json-body.js';
 import { requestIdOf } from './request-id.js';
 
 const DEFAULT_BODY_LIMIT = 256 * 1024;
-/** Ids, slugs and relay ids fit; a longer one names nothing. */
+/** Ids, slugs and relay ids are shorter; a longer parameter matches nothing. */
 const MAX_PARAM_LENGTH = 200;
 
 const SERVER_LIMITS = {
   bodyLimit: DEFAULT_BODY_LIMIT,
   requestTimeout: 30_000,
-  /** Longer than the 60 s that load balancers commonly keep an idle connection, so that they close it and not we. */
+  /**
+   * Longer than the 60 s for which load balancers commonly keep an idle connection, so that the load balancer closes it
+   * first.
+   */
   keepAliveTimeout: 72_000,
   http: {
     headersTimeout: 10_000,
@@ -23,9 +26,9 @@ const SERVER_LIMITS = {
   },
 } satisfies FastifyHttpOptions<Server>;
 
-/** Nest's Fastify adapter with the limits of a public port, and with bodies read by our rules instead of Nest's. */
+/** Nest's Fastify adapter with limits for a public port. It reads bodies by the rules of the edge instead of Nest's. */
 export class EdgeAdapter extends FastifyAdapter {
-  /** Set before the first request; what fails before routing is answered by it too. */
+  /** Set before the first request; it also answers errors before routing. */
   errors: ErrorFilter | undefined;
 
   /** @param trustedProxies addresses whose X-Forwarded-For is trusted; none by default. */
@@ -33,7 +36,7 @@ export class EdgeAdapter extends FastifyAdapter {
     super({
       ...SERVER_LIMITS,
       trustProxy: trustedProxies.length > 0 && trustedProxies,
-      // Requests on open connections are finished during a rolling restart, not refused.
+      // During a rolling restart, requests on open connections are completed instead of refused.
       return503OnClosing: false,
       genReqId: requestIdOf,
       skipMiddie: true,

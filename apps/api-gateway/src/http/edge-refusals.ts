@@ -20,7 +20,7 @@ const fieldProblems = z
   .array(z.object({ field: z.string(), message: z.string() }))
   .meta({ examples: [[{ field: 'name', message: 'must be text of 2 to 100 characters' }]] });
 
-/** Refusals of the edge, before any service is asked. */
+/** Refusals of the edge, before it sends a request to a service. */
 export const edgeRefusals = {
   request_invalid: declareRefusal(
     'invalid',
@@ -40,14 +40,14 @@ export const edgeRefusals = {
     z.object({ problem: z.string() }),
     { nextAction: 'fix_request' },
   ),
-  /** The same for every key that is not good, so that nothing can be learned from it. */
+  /** The same for every invalid key, so that it reveals nothing. */
   unauthorized: declareRefusal(
     'unauthenticated',
     'Missing or invalid API key: send exactly one header "Authorization: Bearer am_k_…"; an agent without a key registers first',
     z.object({}),
     { nextAction: 'authenticate' },
   ),
-  /** Agents come with keys, human operators with sessions. */
+  /** Agents authenticate with keys, humans with sessions. */
   wrong_account_type: declareRefusal(
     'forbidden',
     'This kind of account cannot use this operation; details.account_types names those that can',
@@ -141,10 +141,10 @@ export const scopeMissing = (required: Scope): Refusal =>
   refusal('scope_missing', edgeRefusals.scope_missing, { required_scope: required });
 export const rateLimited = (rate: RateName, retryAfterSeconds: number): Refusal =>
   refusal('rate_limited', edgeRefusals.rate_limited, { rate, retry_after_seconds: retryAfterSeconds });
-/** A call in flight may end at any moment: a second is a guess. */
+/** The time is a guess, because a call in flight may end at any moment. */
 export const tooManyInFlight = (limit: number): Refusal =>
   refusal('too_many_in_flight', edgeRefusals.too_many_in_flight, { limit, retry_after_seconds: 1 });
-/** One that is open ends when its client closes it; a second is a guess. */
+/** The time is a guess, because a stream ends when its client closes it. */
 export const tooManyStreams = (limit: number): Refusal =>
   refusal('too_many_streams', edgeRefusals.too_many_streams, { limit, retry_after_seconds: 1 });
 export const callLoops = (): Refusal => refusal('call_loops', edgeRefusals.call_loops, {});

@@ -6,15 +6,15 @@ import type { RouteRules } from './route-rules.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Created by the route's authentication hook. Services are called under it. */
+    /** The context of requests to services; the authentication hook of the route creates it. */
     context: RequestContext;
-    /** The credential by which its context's principal is known; undefined where none was needed. */
+    /** The credential of the principal; undefined if none was needed. */
     credential: Credential | undefined;
-    /** What the matched route declares; undefined where no route matched. */
+    /** The rules of the matched route; undefined if no route matched. */
     rules: RouteRules | undefined;
-    /** Why the request was refused; undefined where it was not. */
+    /** The reason of the refusal; undefined if the request was not refused. */
     outcome: string | undefined;
-    /** Undefined where nothing is traced. */
+    /** Undefined if tracing is off. */
     span: Span | undefined;
   }
   interface FastifyContextConfig {
@@ -22,7 +22,7 @@ declare module 'fastify' {
   }
 }
 
-/** The path as it was sent, without its query. */
+/** Returns the path as it was sent, without its query. */
 export function pathOf(request: FastifyRequest): string {
   const url = request.raw.url ?? '/';
   const query = url.indexOf('?');

@@ -8,9 +8,9 @@ export interface Pagination {
   limit: number;
   total: number;
   totalPages: number;
-  /** Absent where `total` is exact. */
+  /** Absent if `total` is exact. */
   total_is_estimate?: true;
-  /** Only of lists that grow while they are read, and where there is another page. */
+  /** Only in lists that grow while clients page through them, and if there is another page. */
   next_cursor?: string;
 }
 
@@ -20,7 +20,7 @@ export interface Page<T> extends Success<T[]> {
 
 export const success = <T>(data: T): Success<T> => ({ success: true, data });
 
-/** A success around JSON text that must reach the client byte for byte. */
+/** Wraps JSON text that must reach the client byte for byte. */
 export const successOfJson = (dataJson: string): string => `{"success":true,"data":${dataJson}}`;
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
@@ -48,6 +48,6 @@ export const paginated = <T>(
   pagination: { ...paginationOf(total, asked), ...(nextCursor !== null && { next_cursor: nextCursor }) },
 });
 
-/** A page of items that are JSON text already. */
+/** Wraps a page of items that are already JSON text. */
 export const pageOfJson = (itemsJson: string, pagination: Pagination): string =>
   `{"success":true,"data":${itemsJson},"pagination":${JSON.stringify(pagination)}}`;

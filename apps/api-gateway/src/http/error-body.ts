@@ -4,7 +4,7 @@ import { Refusal } from '@market/messaging';
 import { edgeRefusals, requestMalformed, unauthorized } from './edge-refusals.js';
 import { HTTP_BY_KIND, HTTP_BY_STATUS } from './http-status-by-kind.js';
 
-/** Where machine-readable guidance lies. */
+/** The URLs of machine-readable documentation. */
 export interface GuidanceLinks {
   docs: string;
   openapi: string;
@@ -17,7 +17,7 @@ export interface Recovery {
   drop?: readonly string[];
   retry_same_route?: boolean;
   use_new_idempotency_key?: boolean;
-  /** Operations or slugs that are spelt like what was asked for. */
+  /** Operations or slugs that are spelt similarly to the requested one. */
   did_you_mean?: readonly string[];
   links?: GuidanceLinks & { register?: string };
 }
@@ -27,7 +27,7 @@ export interface ErrorBody {
   error: { code: string; message: string; details?: Record<string, unknown>; recovery?: Recovery };
 }
 
-/** An error in HTTP's terms. `bug` is an error of this code: the client learns only that it happened. */
+/** An error in terms of HTTP. `bug` is set for an internal error, whose details the client does not get. */
 export interface HttpError {
   status: number;
   body: ErrorBody;
@@ -39,7 +39,7 @@ export const guidanceLinks = (publicUrl: string): GuidanceLinks => {
   return { docs: `${base}/docs`, openapi: `${base}/api/v1/openapi.json`, llms: `${base}/llms.txt` };
 };
 
-/** The same as a header (RFC 8288), for clients that do not read bodies. */
+/** The same links as a header (RFC 8288), for clients that do not read bodies. */
 export const guidanceHeader = ({ openapi, llms }: GuidanceLinks): string =>
   `<${openapi}>; rel="service-desc", <${llms}>; rel="describedby"`;
 
@@ -65,7 +65,7 @@ function refused({ declaration, reason, details }: Refusal, links: GuidanceLinks
   const { status, code, nextAction } = HTTP_BY_KIND[declaration.kind];
   const hint = declaration.recovery ?? { nextAction };
   const error = { code: declaration.code ?? code, message: declaration.message };
-  // Where the contract names a code of its own, it also names every key of details and recovery.
+  // If the contract defines its own code, it also names all keys of details and recovery.
   if (declaration.code)
     return { status, body: { success: false, error: { ...error, details, recovery: bareRecovery(hint) } }, bug: false };
   const recovery = recoveryOf(hint, links);
@@ -99,7 +99,7 @@ const internalError = (requestId: string): ErrorBody => ({
   },
 });
 
-/** The 4xx that Fastify, Nest or Node found themselves. */
+/** The 4xx status of an error that Fastify, Nest or Node raised. */
 function clientErrorStatus(error: unknown): number | undefined {
   if (typeof error !== 'object' || error === null) return undefined;
   const { status, statusCode } = error as { status?: unknown; statusCode?: unknown };

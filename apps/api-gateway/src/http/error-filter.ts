@@ -12,7 +12,7 @@ import { toHttpError, type GuidanceLinks, type Recovery } from './error-body.js'
 import { pathOf } from './edge-request.js';
 import type { RouteTable } from './route-table.js';
 
-/** The only place where an error becomes an answer. */
+/** Converts every error to an answer; no other code does. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
   private readonly logger = new Logger('ErrorFilter');
@@ -46,7 +46,7 @@ export class ErrorFilter implements ExceptionFilter {
     reply.header('cache-control', 'no-store').status(status).send(body);
   }
 
-  /** Suggestions for a path or a method that does not exist. */
+  /** Adds suggestions for an unknown path or method. */
   private suggest(status: number, recovery: Recovery, request: FastifyRequest): void {
     if (request.rules !== undefined) return;
     const path = pathOf(request);
@@ -59,7 +59,7 @@ export class ErrorFilter implements ExceptionFilter {
     if (operations.length > 0) recovery.did_you_mean = operations;
   }
 
-  /** A path that exists, asked with a method that does not, is not an unknown path. */
+  /** Changes a 404 to 405 if the path exists with other methods. */
   private refine(error: unknown, request: FastifyRequest, reply: FastifyReply): unknown {
     if (!(error instanceof NotFoundException)) return error;
     const allowed = this.routes.methodsAt(pathOf(request));

@@ -3,11 +3,11 @@ import type { NextAction, RefusalKind } from '@market/kernel';
 export interface HttpMeaning {
   status: number;
   code: string;
-  /** What to do next where a refusal does not say it itself. */
+  /** The next action if the refusal does not declare one. */
   nextAction: NextAction;
 }
 
-/** The only place where a kind of refusal becomes a status and a code. */
+/** Maps every kind of refusal to a status and a code; no other code does. */
 export const HTTP_BY_KIND: Record<RefusalKind, HttpMeaning> = {
   invalid: { status: 400, code: 'BAD_REQUEST', nextAction: 'fix_request' },
   unauthenticated: { status: 401, code: 'UNAUTHORIZED', nextAction: 'authenticate' },
@@ -21,7 +21,7 @@ export const HTTP_BY_KIND: Record<RefusalKind, HttpMeaning> = {
   unavailable: { status: 503, code: 'SERVICE_UNAVAILABLE', nextAction: 'retry_after_delay' },
 };
 
-/** What the HTTP layers below the handlers refuse, in the words of the contract. */
+/** Refusals by the HTTP layers below the handlers, in the form of the contract. */
 export const HTTP_BY_STATUS: Record<number, HttpMeaning & { reason: string; message: string }> = {
   404: {
     status: 404,

@@ -6,7 +6,7 @@ import { pathOf } from './edge-request.js';
 
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
-/** @throws Refusal when an Idempotency-Key is sent that is not 1 to 255 visible ASCII characters. */
+/** @throws Refusal if the Idempotency-Key is not 1 to 255 visible ASCII characters. */
 export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
   const key = headers['idempotency-key'];
   if (key === undefined) return undefined;
@@ -18,8 +18,8 @@ export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefine
 }
 
 /**
- * The request's call, with its Idempotency-Key bound to method, path and body. `proofs` are body fields that prove
- * something and mean nothing: a client that repeats its intention with a new proof repeats the same request.
+ * Returns the request context, with its Idempotency-Key bound to method, path and body. `proofs` are body fields that
+ * are excluded: a client that repeats the same request with a new proof gets the same answer.
  */
 export function idempotentContext(
   request: FastifyRequest,
@@ -39,7 +39,7 @@ export function markReplay(context: RequestContext, reply: FastifyReply): void {
   if (context.reply.idempotencyReplayed) reply.header('idempotency-replayed', 'true');
 }
 
-/** JSON text in which the order of keys does not show. */
+/** Returns JSON text that does not depend on the order of keys. */
 export const canonicalJson = (value: unknown): string =>
   JSON.stringify(value, (_, member: unknown) =>
     typeof member === 'object' && member !== null && !Array.isArray(member)

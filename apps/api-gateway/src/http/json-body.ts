@@ -9,7 +9,7 @@ const MAX_KEYS = 2_000;
 
 type Done = (error: Error | null, body?: unknown) => void;
 
-/** Registers how bodies are read: JSON in UTF-8 and nothing else. Replaces every parser there was. */
+/** Replaces all body parsers by one for JSON in UTF-8. */
 export function readJsonBodies(instance: FastifyInstance): void {
   const parseJson = instance.getDefaultJsonParser('error', 'error');
   instance.removeAllContentTypeParsers();
@@ -36,7 +36,7 @@ export function readJsonBodies(instance: FastifyInstance): void {
   );
 }
 
-/** An unknown path is unknown whatever was sent to it. */
+/** A request for an unknown path is answered with 404, whatever its body is. */
 const isIgnored = (request: FastifyRequest): boolean => request.rules === undefined || request.rules.body === 'ignored';
 
 function isPlainUtf8({ headers }: FastifyRequest): boolean {
@@ -49,8 +49,8 @@ function isPlainUtf8({ headers }: FastifyRequest): boolean {
 }
 
 /**
- * What makes parsed JSON unfit to be handled: too deep, too many keys, keys that every object has from birth, text that
- * PostgreSQL cannot keep. Walks without recursion. Undefined when there is nothing wrong.
+ * Returns why parsed JSON is refused: it is too deep, has too many keys, has keys of Object.prototype, or has text that
+ * PostgreSQL cannot store. Does not recurse. Returns undefined if there is no problem.
  */
 export function problemOf(root: unknown): string | undefined {
   const open: { value: unknown; depth: number }[] = [{ value: root, depth: 0 }];

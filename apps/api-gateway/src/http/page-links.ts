@@ -2,7 +2,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Pagination } from './envelope.js';
 import { pathOf } from './edge-request.js';
 
-/** RFC 8288 links to the neighbouring pages, with the filters of this one; by cursor to the next where there is one. */
+/**
+ * Adds RFC 8288 links to the neighbouring pages, with the filters of the request. A list with a cursor has only a link
+ * to the next page.
+ */
 export function linkPages(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -11,7 +14,7 @@ export function linkPages(
 ): void {
   const query = new URLSearchParams(request.query as Record<string, string>);
   const { principal } = request.context;
-  // The authentication hook has taken it out of the query.
+  // The authentication hook removed `agent_id` from the query.
   if (principal?.ownerId) query.set('agent_id', principal.accountId);
   const isByCursor = query.has('cursor');
   const link = (rel: string, target: number): string => {

@@ -3,21 +3,24 @@ import { crc32 } from 'node:zlib';
 import { JSON_TYPE } from './envelope.js';
 
 /**
- * Sends what anyone may see with a weak ETag, so that a client that has it already gets 304 and no body. Length and
- * CRC-32 distinguish versions well enough for a cache that revalidates each time.
+ * Sends public data with a weak ETag, so that a client that already has it gets 304 without a body. Length and CRC-32
+ * distinguish versions well enough for a cache that revalidates each time.
  */
 export function sendCacheable(request: FastifyRequest, reply: FastifyReply, body: unknown): Buffer | undefined {
   return sendCacheableText(request, reply, JSON.stringify(body), JSON_TYPE);
 }
 
-/** The same for a document that is text already. @param type with its charset, which Fastify adds to strings alone. */
+/**
+ * Like `sendCacheable`, for a document that is already text.
+ * @param type with its charset, which Fastify adds only to strings.
+ */
 export function sendCacheableText(
   request: FastifyRequest,
   reply: FastifyReply,
   text: string,
   type: string,
 ): Buffer | undefined {
-  // Hashed, counted and sent, a string would be encoded three times.
+  // The text is encoded once; hashing, measuring and sending a string would each encode it.
   const bytes = Buffer.from(text);
   const etag = `W/"${bytes.length.toString(36)}-${crc32(bytes).toString(36)}"`;
   const varies = reply.getHeader('vary');

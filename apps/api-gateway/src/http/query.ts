@@ -3,9 +3,9 @@ import { formatDecimal, isUuid, parseDecimal } from '@market/kernel';
 import { requestInvalid, type FieldProblem } from './edge-refusals.js';
 import { isFitText } from './fit-text.js';
 
-/** One query parameter: how its text is read, and what is said and shown of it. */
+/** One query parameter: how its text is parsed, and how it is documented. */
 export interface Param<T> {
-  /** Undefined when the text is not acceptable. */
+  /** Returns undefined if the text is invalid. */
   read(text: string): T | undefined;
   problem: string;
   fallback: T;
@@ -16,7 +16,7 @@ export interface Param<T> {
 type QueryShape = Record<string, Param<unknown>>;
 export type QueryOf<S extends QueryShape> = { [K in keyof S]: S[K] extends Param<infer T> ? T : never };
 
-/** Digits and nothing else, within bounds. */
+/** Accepts only digits, within the bounds. */
 export const integerParam = (min: number, max: number, fallback: number): Param<number> => ({
   read: (text) => (/^\d{1,10}$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : undefined),
   problem: `must be an integer from ${min} to ${max}`,
@@ -24,7 +24,7 @@ export const integerParam = (min: number, max: number, fallback: number): Param<
   schema: { type: 'integer', minimum: min, maximum: max, default: fallback },
 });
 
-/** The same, cut to the bound where more is asked for, as clients of other services expect it. */
+/** Like `integerParam`, but reduces a greater value to the maximum, as clients of other services expect. */
 export const cutParam = (min: number, max: number, fallback: number): Param<number> => ({
   ...integerParam(min, max, fallback),
   read: (text) => (/^\d{1,10}$/.test(text) && Number(text) >= min ? Math.min(Number(text), max) : undefined),
@@ -78,7 +78,7 @@ export const timestampParam = (description?: string): Param<string | undefined> 
 
 const MAX_MICROS = 10n ** 18n - 1n;
 
-/** Plain decimal US dollars, read as micros in decimal text. */
+/** Parses plain decimal US dollars to micros, as decimal text. */
 export const usdParam = (description?: string): Param<string | undefined> => ({
   read(text) {
     const micros = parseDecimal(text, 6);
@@ -96,7 +96,7 @@ export const pageParams = (maxLimit: number) => ({
   limit: integerParam(1, maxLimit, 20),
 });
 
-/** The same of lists that grow while they are read. */
+/** The parameters of lists that grow while clients page through them. */
 export const cursorParams = (maxLimit: number) => ({
   ...pageParams(maxLimit),
   cursor: uuidParam(
@@ -104,7 +104,7 @@ export const cursorParams = (maxLimit: number) => ({
   ),
 });
 
-/** @throws Refusal that names every unknown, repeated or unreadable parameter. */
+/** @throws Refusal that names every unknown, repeated or invalid parameter. */
 export function readQuery<S extends QueryShape>(shape: S, raw: object): QueryOf<S> {
   const values: Record<string, unknown> = {};
   const problems: FieldProblem[] = [];

@@ -10,7 +10,7 @@ import { RATE_NAMES, type RateName } from './rate-limits.js';
 
 type Done = (error?: Error) => void;
 
-/** Goes on with an admitted request when its account, or the address of a stranger, is within its rate; refuses it else. */
+/** Counts a request for its account, or for its address if it has none, and refuses it if the rate is exceeded. */
 export type Counter = (
   request: FastifyRequest,
   reply: FastifyReply,
@@ -18,10 +18,10 @@ export type Counter = (
   done: Done,
 ) => void;
 
-/** Whose calls in flight are counted. */
+/** What calls in flight are counted by. */
 type Caller = 'account' | 'payer' | 'address';
 
-/** A rate, and how clients are told of it: draft-ietf-httpapi-ratelimit-headers-11. */
+/** A rate, and its description for clients: draft-ietf-httpapi-ratelimit-headers-11. */
 interface Rate {
   name: RateName;
   rule: LimitRule;
@@ -30,15 +30,15 @@ interface Rate {
 
 const uncounted: Counter = (_request, _reply, _principal, done) => done();
 
-/** Counts requests before a byte of their bodies is read: by account where one is known, else by address. */
+/** Counts requests before their bodies are read, by account if it is known, otherwise by address. */
 @Injectable()
 export class RateLimiter {
-  /** Absent where nothing is counted. */
+  /** Absent if rate limits are off. */
   private readonly rates: Record<RateName, Rate> | undefined;
   private readonly maxInFlight: number;
-  /** Of calls in flight. */
+  /** The permits of calls in flight. */
   private readonly permits = new WeakMap<FastifyRequest, Permit[]>();
-  /** Whom a retry counts for if it does not deliver. */
+  /** The account or address that a retry counts for if it does not deliver. */
   private readonly retries = new WeakMap<FastifyRequest, string>();
 
   constructor(
@@ -55,7 +55,7 @@ export class RateLimiter {
     this.maxInFlight = rateLimits === 'off' ? Infinity : rateLimits.callsInFlight;
   }
 
-  /** How the requests of a route are counted. */
+  /** Returns the counter for the requests of a route. */
   counterOf({ rate }: RouteRules, isRead: boolean): Counter {
     if (!this.rates || rate === 'none') return uncounted;
     const [ofAccount, ofAddress] = [
@@ -70,28 +70,29 @@ export class RateLimiter {
   }
 
   /**
-   * Counts a call also for the wallet that says it pays. To be asked when the body is read: nobody can prove yet to be that wallet, and a
-   * body that is sent slowly would keep its permits for as long. Released with the request's others.
+   * Counts a call also for the wallet that its payment names as the payer. This happens after the body was read: the
+   * wallet is not verified yet, and a body that is sent slowly would hold its permits for a long time. `finished`
+   * releases them.
    * @throws Refusal `too_many_in_flight`.
    */
   async acquireForPayer(request: FastifyRequest, payer: string): Promise<void> {
     if (this.rates) await this.acquire(request, 'payer', payer.toLowerCase());
   }
 
-  /** Ends what a counted call began. To be called with every answer, once there is nothing left to do for it. */
+  /** Releases the permits of a counted call. It must be called once for every answer, when all work is done. */
   finished(request: FastifyRequest, { statusCode }: FastifyReply): void {
     const payer = this.retries.get(request);
     if (payer !== undefined && statusCode !== 200) void this.limits.consume(this.rates!.retries.rule, payer);
     this.permits.get(request)?.forEach((permit) => permit.release());
   }
 
-  /** Goes on to ask whose a credential is, unless too many that were nobody's came from its address. */
+  /** Calls `ask` unless the address has sent too many invalid credentials. */
   beforeAsking(request: FastifyRequest, reply: FastifyReply, ask: () => void, done: Done): void {
     if (!this.rates) return ask();
     this.unlessExhausted(this.rates.refusals, siteOf(request.ip), reply, ask, done);
   }
 
-  /** Turns away a request without a good credential, and counts that against its address. */
+  /** Refuses a request without a valid credential, and counts it for its address. */
   reject(request: FastifyRequest, reply: FastifyReply, refusal: Error, done: Done): void {
     if (!this.rates) return done(refusal);
     const rate = this.rates.refusals;
@@ -101,14 +102,15 @@ export class RateLimiter {
     }, done);
   }
 
-  /** Counts a credential that is nobody's where the request is served all the same. */
+  /** Counts an invalid credential of a request that is served nevertheless. */
   countUnknown(request: FastifyRequest): void {
     if (this.rates) void this.limits.consume(this.rates.refusals.rule, siteOf(request.ip));
   }
 
   /**
-   * One round trip to Redis, where there is one: rate and calls in flight are asked for together. A retry that delivers is paid for and not
-   * limited by rate; only those that do not deliver are counted, when they are answered. So for a retry Redis is asked for its place in flight alone.
+   * With Redis, the rate and the calls in flight are checked in one round trip. A retry that delivers is paid and not
+   * limited by rate; a retry that does not deliver is counted when it is answered. For a retry, Redis therefore only
+   * checks the calls in flight.
    */
   private countCall(rate: Rate): Counter {
     return (request, reply, principal, done) => {
@@ -124,7 +126,8 @@ export class RateLimiter {
         return this.unlessExhausted(this.rates!.retries, caller, reply, acquire, done);
       }
       const acquired = this.acquire(request, kind, caller);
-      // A refusal may come before the rate is known, which is when it is looked at; unhandled until then, it would end the process.
+      // The refusal may arrive before the rate is known and is handled later; an unhandled rejection would end the
+      // process.
       acquired.catch(() => undefined);
       const refuse = (refusal: Error): void => {
         this.limits.putBack(rate.rule, caller);
@@ -160,7 +163,7 @@ export class RateLimiter {
   }
 }
 
-/** Whether a call says that it is paid: by the id of an offer, or by a signed authorization. */
+/** Whether a call claims to be paid, by the id of an offer or by a signed authorization. */
 const carriesPayment = ({ headers }: FastifyRequest): boolean =>
   headers['x-market-relay-request-id'] !== undefined || headers['payment-signature'] !== undefined;
 

@@ -1,6 +1,6 @@
 import type { LimitRule } from '@market/limits';
 
-/** What is counted apart: what accounts do, and what addresses do without one. */
+/** What is counted separately for accounts and for addresses. */
 export const RATE_NAMES = [
   'reads',
   'writes',
@@ -16,7 +16,7 @@ export type RateName = (typeof RATE_NAMES)[number];
 
 const IN_FLIGHT = 'calls-in-flight';
 
-/** Rates and the calls that one account may have under way at once. */
+/** The rates, and the number of concurrent calls of one account. */
 export class RateLimits {
   private constructor(
     readonly rules: Record<RateName, LimitRule>,
@@ -24,9 +24,9 @@ export class RateLimits {
   ) {}
 
   /**
-   * Reads `reads=600/60,calls=3000/60:300,calls-in-flight=100`: requests in seconds, and after a colon how many of them may
-   * come at once. What is not named stays as shipped.
-   * @throws Error saying what is wrong with it.
+   * Parses `reads=600/60,calls=3000/60:300,calls-in-flight=100`: requests per seconds, and after a colon the size of a
+   * burst. Limits that are not named keep their defaults.
+   * @throws Error that states the problem.
    */
   static parse(text: string): RateLimits {
     const entries = new Map<string, string>();
@@ -46,7 +46,7 @@ export class RateLimits {
   }
 }
 
-/** As the variable RATE_LIMITS writes them. */
+/** The defaults, in the format of the variable RATE_LIMITS. */
 export const DEFAULT_RATE_LIMITS =
   'reads=600/60,writes=60/60,calls=3000/60:300,retries=3000/60:300,calls-in-flight=100,catalog=300/60,challenges=20/60,registrations=10/3600,refusals=60/60,health=3000/60:300';
 

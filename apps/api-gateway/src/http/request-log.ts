@@ -14,8 +14,8 @@ const requestSeconds = new Histogram({
 const logger = new Logger('HttpRequest');
 
 /**
- * One line and one observation a request, when it has been answered: who asked for what by which template, and what became of
- * it. No path as it was sent, no query, no header and no body, so no secret either.
+ * Writes one log line and one observation per answered request: the caller, the route template and the outcome. To keep
+ * secrets out of logs, it omits the raw path, the query, headers and bodies.
  */
 export function logRequests(instance: FastifyInstance): void {
   instance.decorateRequest('outcome');
@@ -54,7 +54,10 @@ function contextOf(request: FastifyRequest): Record<string, unknown> {
   };
 }
 
-/** The characters of an id or a slug. A credential has underscores, and may be sent in a path by mistake. */
+/**
+ * The characters of ids and slugs. Credentials contain underscores, so a credential sent in a path by mistake is not
+ * logged.
+ */
 const NAME = /^[A-Za-z0-9-]{1,100}$/;
 
 const namesIn = (params: unknown): Record<string, unknown> =>

@@ -1,31 +1,34 @@
 import type { AccountType, Scope } from '@market/contracts';
 import type { RateName } from './rate-limits.js';
 
-/** What opens a route: nothing, nothing but better with a key, any valid credential, or a key that holds the scope. */
+/** The credential that a route requires: none, an optional key, any valid credential, or a key with the scope. */
 type Access = 'public' | 'optional-key' | 'any-credential' | Scope;
 
 /** The rules that a route declares, which are applied before its handler runs. */
 export interface RouteRules {
   access: Access;
-  /** Whose credentials open the route; agents have keys, humans have sessions. */
+  /** The types of accounts that may use the route; agents have keys, humans have sessions. */
   accounts: readonly AccountType[];
-  /** Opens also to the session of the human that has claimed the agent which the parameter `agent_id` names. */
+  /** Also allows the session of the human that has claimed the agent in the parameter `agent_id`. */
   owners?: boolean;
-  /** A public route whose handler uses the caller's principal if there is one; it refuses no one. */
+  /** The handler of a public route uses the principal if there is one; no request is refused. */
   recognizes?: boolean;
-  /** Of humans, those alone who operate the marketplace. */
+  /** Of humans, only operators are allowed. */
   operators?: boolean;
-  /** `json` (default) is parsed and checked, `opaque` stays the text it is, `ignored` is not even read. */
+  /** `json` (default) is parsed and checked, `opaque` stays text, `ignored` is not read. */
   body?: 'json' | 'opaque' | 'ignored';
   bodyLimitBytes?: number;
-  /** Waits as long as a seller may take, not only as long as the marketplace itself. */
+  /** The deadline allows for the time that a seller may take. */
   waitsForSeller?: boolean;
-  /** What its requests count as; what is not said goes by account, or without one by address, and reads apart from writes. */
+  /**
+   * The rate that requests count against. By default they count by account, or by address without one, with separate
+   * rates for reads and writes.
+   */
   rate?: RateName | 'none';
-  /** Exists in sandbox mode alone. */
+  /** Exists only in sandbox mode. */
   sandboxOnly?: boolean;
 }
 
-/** Whether a request that comes back from a seller could go round for ever. */
+/** Whether a request to the route may return from a seller and cause an endless loop. */
 export const callsSellers = ({ rate, waitsForSeller }: RouteRules): boolean =>
   rate === 'calls' || waitsForSeller === true;

@@ -2,14 +2,14 @@ import type { RouteOptions } from 'fastify';
 
 const SHOWN = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 const API = '/api/v1';
-/** A path that differs by more characters is another one; longer ones are not compared. */
+/** Paths with a greater edit distance are not suggested, and longer paths are not compared. */
 const MAX_DISTANCE = 4;
 const MAX_LENGTH = 120;
 
 interface CallRoute {
   method: string;
   url: string;
-  /** The part before its parameter. */
+  /** The part before the parameter. */
   prefix: string;
 }
 
@@ -19,7 +19,10 @@ interface Route {
   methods: string[];
 }
 
-/** Which paths exist with which methods; asked only when a request matched no route, or is refused before it is matched. */
+/**
+ * Stores which paths exist with which methods. It is used only for requests that match no route or are refused before
+ * routing.
+ */
 export class RouteTable {
   private readonly routes: Route[] = [];
   private readonly calls: CallRoute[] = [];
@@ -32,7 +35,7 @@ export class RouteTable {
     this.routes.push({ url, pattern: new RegExp(`^${path}$`), methods: [method].flat() });
   }
 
-  /** The template of the call that a request is for, whose parameter is the end of its path. */
+  /** Returns the template of the call route that matches the request. The parameter is the last segment. */
   callAt(method: string, url: string): string | undefined {
     return this.calls.find(
       ({ method: called, prefix }) =>
@@ -40,18 +43,18 @@ export class RouteTable {
     )?.url;
   }
 
-  /** None for an unknown path. */
+  /** Returns no methods for an unknown path. */
   methodsAt(path: string): string[] {
     const served = new Set(this.routes.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => methods));
     return SHOWN.filter((method) => served.has(method));
   }
 
-  /** The operations of a path, `GET /api/v1/listings/{listingId}`. */
+  /** Returns the operations of a path, such as `GET /api/v1/listings/{listingId}`. */
   operationsAt(path: string): string[] {
     return operationsOf(this.routes.filter(({ pattern }) => pattern.test(path)));
   }
 
-  /** The operations of the interface whose path is spelt most like one that does not exist, with its method where one of them has it. */
+  /** Returns the operations whose paths are most similar to an unknown path, preferably with its method. */
   operationsLike(path: string, method: string): string[] {
     const asked = path
       .toLowerCase()
@@ -84,7 +87,7 @@ const operationsOf = (routes: Route[]): string[] => [
   ),
 ];
 
-/** A route with the values that a path has in the places of its parameters. */
+/** Replaces the parameters of a route by the segments of a path. */
 function filledIn(url: string, path: string): string {
   const values = path.split('/');
   return url
@@ -93,7 +96,7 @@ function filledIn(url: string, path: string): string {
     .join('/');
 }
 
-/** How many characters are to be added, left out or changed (Levenshtein); infinite where it is certainly too many. */
+/** Returns the edit distance (Levenshtein), or Infinity if the lengths differ by more than MAX_DISTANCE. */
 function distanceTo(wanted: string, given: string): number {
   if (Math.abs(wanted.length - given.length) > MAX_DISTANCE) return Infinity;
   let row = Array.from({ length: given.length + 1 }, (_, place) => place);

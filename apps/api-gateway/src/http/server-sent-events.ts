@@ -7,27 +7,27 @@ import { apiGatewayConfig, type ApiGatewayConfig } from '../config.js';
 import { Authenticator } from './authenticator.js';
 import { tooManyStreams } from './edge-refusals.js';
 
-/** Of one account at a time, over all processes. */
+/** The limit per account, over all processes. */
 const MAX_STREAMS = 5;
-/** A client that lost its connection waits so long before it comes back. */
+/** The time after which a client reconnects. */
 const RETRY_MS = 1_000;
-/** Keeps proxies from closing a connection on which nothing happens. */
+/** Keeps proxies from closing an idle connection. */
 export const COMMENT = ':\n\n';
 
 export interface OpenStream {
-  /** Aborted when the client went or the process stops. */
+  /** Aborted when the client disconnects or the process stops. */
   readonly signal: AbortSignal;
-  /** Whether somebody still listens who still may. */
+  /** Whether the client is still connected and its credential is still valid. */
   isOpen(): Promise<boolean>;
-  /** A context for the next request of the stream, with its own deadline. */
+  /** Returns a context for the next request of the stream, with its own deadline. */
   context(): RequestContext;
 }
 
-/** HEAD has no body that could stay open. */
+/** HEAD is excluded, because it has no body. */
 export const asksForStream = ({ method, headers }: FastifyRequest): boolean =>
   method === 'GET' && /\btext\/event-stream\b/i.test(headers.accept ?? '');
 
-/** Answers that stay open until the client goes, its key or session ends or the process stops. */
+/** Sends answers that stay open until the client disconnects, its credential ends or the process stops. */
 @Injectable()
 export class ServerSentEvents implements OnModuleDestroy {
   private readonly open = new Set<AbortController>();
@@ -38,7 +38,7 @@ export class ServerSentEvents implements OnModuleDestroy {
     @Inject(apiGatewayConfig.token) private readonly config: ApiGatewayConfig,
   ) {}
 
-  /** Clients reconnect to another process. */
+  /** Closes all streams; clients reconnect to another process. */
   onModuleDestroy(): void {
     for (const stream of this.open) stream.abort();
   }

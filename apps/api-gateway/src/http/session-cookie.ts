@@ -5,7 +5,10 @@ import { sessionCredential, type Credential } from './bearer-key.js';
 
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** A human's session in a browser: out of reach of scripts, sent over TLS alone, and only by pages of this site. */
+/**
+ * The session cookie of a human. Scripts cannot read it, it is sent only over TLS, and writes are accepted only from
+ * pages of this site.
+ */
 @Injectable()
 export class SessionCookie {
   readonly name: string;
@@ -14,11 +17,11 @@ export class SessionCookie {
   constructor(@Inject(platformConfig.token) { publicUrl }: Pick<ConfigOf<typeof platformConfig>, 'publicUrl'>) {
     const { origin, protocol } = new URL(publicUrl);
     this.origin = origin;
-    // A browser takes a __Host- cookie from this host alone, never from a neighbour under the same domain; without TLS it takes none.
+    // Browsers accept a __Host- cookie only from this exact host, not from a sibling domain, and only over TLS.
     this.name = protocol === 'https:' ? '__Host-am_session' : 'am_session';
   }
 
-  /** Undefined without the cookie; null when it is no session token, or there are two of that name. */
+  /** Returns undefined without the cookie; null if its value is not a session token or it is sent twice. */
   credentialIn({ headers }: FastifyRequest): Credential | null | undefined {
     const values = (headers.cookie ?? '').split(';').flatMap((pair) => this.valueIn(pair.trim()));
     if (values.length === 0) return undefined;
@@ -26,8 +29,8 @@ export class SessionCookie {
   }
 
   /**
-   * Whether a request that a browser gave the cookie of its own accord changes something and cannot be told to come from
-   * a page of this site. Browsers of today say where a request comes from; those of yesterday at least name the page's origin.
+   * Whether a request with the cookie is a write that was not sent by a page of this site. Current browsers send
+   * Sec-Fetch-Site; older ones send at least Origin.
    */
   isForeignWrite({ method, headers }: FastifyRequest): boolean {
     if (SAFE_METHODS.has(method)) return false;

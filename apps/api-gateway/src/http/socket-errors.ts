@@ -9,7 +9,7 @@ import { JSON_TYPE } from './envelope.js';
 
 type ConnectionError = Error & { code?: string };
 
-/** What is wrong before there is a request at all gets the envelope too. */
+/** Answers errors that occur before there is a request in the envelope, too. */
 export function answerSocketErrors(server: Server, links: GuidanceLinks): void {
   server.removeAllListeners('clientError');
   server.on('clientError', (error: ConnectionError, socket: Socket) => {

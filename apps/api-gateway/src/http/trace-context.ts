@@ -5,7 +5,9 @@ import { randomUUID } from 'node:crypto';
 
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/;
 
-/** The trace that came in, else one of our own, named by the request id where that is a uuid; and the flags that its caller set. */
+/**
+ * Returns the incoming trace with its flags, or a new trace. The id of a new trace is the request id if that is a uuid.
+ */
 function originOf(incoming: string | string[] | undefined, requestId: string): Origin & { flags: string } {
   const given = typeof incoming === 'string' && incoming.length <= 512 ? TRACEPARENT.exec(incoming) : null;
   if (given) return { traceId: given[1]!, parentId: given[2]!, flags: given[3]! };
@@ -13,7 +15,7 @@ function originOf(incoming: string | string[] | undefined, requestId: string): O
   return { traceId: id.replaceAll('-', ''), flags: '00' };
 }
 
-/** The W3C `traceparent` of this hop: of the span that is begun, or where nothing is traced a child of the one that came in. */
+/** Returns the W3C `traceparent` of this hop: that of the new span, or without tracing a child of the incoming one. */
 export function traceRequest(request: Pick<FastifyRequest, 'headers' | 'id' | 'method' | 'span'>): string {
   const { flags, ...origin } = originOf(request.headers.traceparent, request.id);
   request.span = startTrace(request.method, SpanKind.Server, origin);
@@ -22,7 +24,7 @@ export function traceRequest(request: Pick<FastifyRequest, 'headers' | 'id' | 'm
   return `00-${origin.traceId}-${random.slice(0, 8) + random.slice(-8)}-${flags}`;
 }
 
-/** The request has been answered. */
+/** Ends the span when the request has been answered. */
 export function endTrace({ span, id, context, outcome }: FastifyRequest, name: string, status: number): void {
   if (!span) return;
   const [http_method, http_route] = name.split(' ');

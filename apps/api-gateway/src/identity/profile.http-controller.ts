@@ -14,7 +14,6 @@ import { profileExample } from './identity.examples.js';
 export class ProfileHttpController {
   constructor(private readonly bus: MessageBus) {}
 
-  /** One bus hop when the key was seen within a second, else two. */
   @Get()
   @AnyCredential(['agent', 'human'], { owners: true })
   @Operation({

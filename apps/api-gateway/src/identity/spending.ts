@@ -7,7 +7,7 @@ import { jsonSchemaOf, type JsonSchema } from '../openapi/json-schema.js';
 type Spent = OutputOf<typeof getSpending>['day'];
 type SpentAndLeft = Spent & { left_usd: number | null };
 
-/** Null where there is no budget that it would count against. */
+/** Null if there is no budget. */
 export type Spending = { day: SpentAndLeft; month: SpentAndLeft } | null;
 
 const { properties: periods } = jsonSchemaOf(getSpending.output) as { properties: Record<string, JsonSchema> };
@@ -27,7 +27,7 @@ export const spendingSchema: JsonSchema = {
   required: ['day', 'month'],
 };
 
-/** What was spent under the budget of a key or of an account, and what is left of it. */
+/** Returns what was spent under the budget of a key or of an account, and what is left of it. */
 export async function spendingOf(
   bus: MessageBus,
   budgetId: string,
@@ -39,7 +39,7 @@ export async function spendingOf(
   return { day: left(day, budget.per_day_usd), month: left(month, budget.per_month_usd) };
 }
 
-/** Nothing is left where the limit was lowered below what was spent. */
+/** Nothing is left if the limit was lowered below the amount spent. */
 function left(spent: Spent, limitUsd: number | null): SpentAndLeft {
   if (limitUsd === null) return { ...spent, left_usd: null };
   const rest = micros(limitUsd) - micros(spent.spent_usd);

@@ -80,7 +80,6 @@ export class BrowseListingsHttpController {
     return sendCacheable(request, reply, success(categories));
   }
 
-  /** One bus hop; validated by the query reader alone. */
   @Get('listings')
   @OptionalKey({ owners: true })
   @Operation({

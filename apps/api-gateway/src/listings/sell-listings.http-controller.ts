@@ -36,10 +36,10 @@ const PAYOUT_WALLET_MISSING: Warning = {
 };
 type Warning = NonNullable<z.output<typeof warnings>>[number];
 
-/** The proof in a creation is not part of the fingerprint: see `idempotentCall`. */
+/** The fingerprint of a creation excludes the proof; see `idempotentContext`. */
 const LISTING_PROOFS = ['pow_nonce', 'challenge'];
 
-/** Every text at its longest, all of it escaped, still fits. */
+/** Large enough for all texts at maximum length with every character escaped. */
 const LISTING_BODY_LIMIT = 1024 * 1024;
 
 @ApiTags('Catalog')
@@ -132,11 +132,14 @@ export class SellListingsHttpController {
     return success(await this.bus.request(removeListing, { listing_id: id }, context));
   }
 
-  /** Asked before anything is written: an answer with a secret that is shown once is not lost to an outage after it. */
+  /**
+   * Called before anything is written, so that a failure here cannot lose an answer with a secret that is shown once.
+   */
   private async isPayable(context: RequestContext): Promise<boolean> {
     const [{ wallets }, signed] = await Promise.all([
       this.bus.request(listWallets, {}, context),
-      // A warning is not worth a refusal: while the ledger is away, as where no signed payments are taken, nobody is warned.
+      // A missing warning is better than a refusal: if the ledger is unavailable, or takes no signed payments, there is
+      // no warning.
       this.bus.request(quoteExact, { calls: [] }, context).catch(() => null),
     ]);
     if (!signed?.networks.length) return true;
@@ -149,7 +152,7 @@ export class SellListingsHttpController {
   }
 }
 
-/** Only calls are paid with x402. */
+/** Only calls are paid with x402, so other listings get no warning. */
 const withWarnings = <L extends { pricing_model: string; pricing_amount: number }>(
   listing: L,
   isPayable: boolean,

@@ -7,7 +7,7 @@ import { resultOf, toolResult } from './tool-result.js';
 /** Keys of `_meta`. Source of the first two: specs/transports-v2/mcp.md of github.com/coinbase/x402. */
 const PAYMENT = 'x402/payment';
 const PAYMENT_RESPONSE = 'x402/payment-response';
-/** An answer that is on its way is waited for so long. */
+/** The maximum time to wait for a pending answer. */
 const WAIT_MS = 20_000;
 
 export interface WantedCall {
@@ -15,25 +15,25 @@ export interface WantedCall {
   body: object;
   relay_request_id?: string;
   idempotency_key?: string;
-  /** In the sandbox what a key buys is paid at once, unless it costs more than this. */
+  /** In the sandbox a call with a key is paid immediately, unless it costs more than this. */
   max_price_usd?: number;
 }
 
 export interface Caller {
   api: CallersInterface;
-  /** An agent's key came with the request. */
+  /** Whether the request has an agent's key. */
   hasKey: boolean;
   sandbox: boolean;
 }
 
-/** Of `data` of a 402. */
+/** Part of `data` of a 402. */
 interface Payment {
   relay_request_id: string;
   fees: { gross_amount: number };
   x402: object | null;
 }
 
-/** One call of a listing, by the same routes as over HTTP: with a key by /gateway, without one by /x402. */
+/** Calls a listing through the HTTP routes: with a key by /gateway, without one by /x402. */
 export async function callListing(
   { api, hasKey, sandbox }: Caller,
   wanted: WantedCall,
@@ -89,8 +89,8 @@ function toResult(answer: InterfaceAnswer, hasKey: boolean): CallToolResult {
 }
 
 /**
- * What to pay. An x402 client reads the object as a `PaymentRequired` and ignores the other fields, which tell a caller with a key what else
- * pays, and the relay request id for the next request.
+ * Returns what to pay. An x402 client reads the object as a `PaymentRequired` and ignores the other fields. These tell
+ * a caller with a key the other ways to pay, and the relay request id for the next request.
  */
 function asked({ x402, ...payment }: Payment, { error }: ErrorBody, hasKey: boolean): object {
   if (!hasKey) return x402!;

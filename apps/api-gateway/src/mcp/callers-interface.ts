@@ -9,12 +9,12 @@ export interface InterfaceAnswer {
   json: { success: true; data: unknown; pagination?: unknown } | ErrorBody;
 }
 
-/** The headers of a caller's request that say who is calling and by which way. */
+/** The headers of the caller's request that identify the caller and the path of the request. */
 const CALLERS_HEADERS = ['authorization', 'tracestate', HOP_HEADER.toLowerCase()];
 
 /**
- * The public HTTP interface, asked on behalf of the caller of another request, within the process and through the routes themselves: their
- * access rules, limits, checks and answers are those of the HTTP interface.
+ * Sends requests to the public HTTP interface for the caller of another request. They are injected into the routes
+ * within the process, so the same access rules, limits and checks apply.
  */
 export class CallersInterface {
   constructor(

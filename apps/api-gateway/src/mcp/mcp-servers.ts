@@ -17,7 +17,7 @@ interface ListingSummary {
   category: { name: string } | null;
 }
 
-/** Of a listing, what its own server shows. */
+/** The fields of a listing that its own server shows. */
 export interface ListedTool extends Pick<ListingSummary, 'slug' | 'name' | 'description' | 'pricing_amount'> {
   input_schema: Record<string, unknown> | null;
   example_input: object | null;
@@ -32,7 +32,7 @@ const implementation = (name: string, title: string): Implementation => ({ name,
 const HOW_TO_PAY =
   'A call that costs something and is not paid answers with what to pay: an x402 client signs it and repeats the call; with an API key, pay relay_request_id and repeat the call with it and the same body. Nothing is charged for a call that the seller did not deliver.';
 
-/** The whole marketplace in a few tools: a listing is found, read and called. */
+/** Offers the whole marketplace in a few tools, which find, read and call listings. */
 export function marketplaceServer(caller: Caller, publicUrl: string): McpServer {
   const { api } = caller;
   const server = new McpServer(implementation('agent-marketplace', 'Agent Marketplace'), {
@@ -142,7 +142,7 @@ const DOCUMENTS = [
   },
 ];
 
-/** One listing as one tool, whose arguments are the body of a call. They are checked where every body is. */
+/** Offers one listing as one tool, whose arguments are the body of a call. The call route checks them. */
 export function listingServer(caller: Caller, listing: ListedTool): Server {
   const { slug, name, description, pricing_amount, input_schema, example_input } = listing;
   const example = example_input ? ` Example: ${JSON.stringify(example_input)}` : '';

@@ -14,7 +14,7 @@ import type { Caller } from './call-listing.js';
 import { CallersInterface } from './callers-interface.js';
 import { listingServer, marketplaceServer, type ListedTool } from './mcp-servers.js';
 
-/** Around the body of a call. */
+/** The maximum size of the JSON-RPC message around the body of a call. */
 const ENVELOPE_BYTES = 65_536;
 const rules = {
   recognizes: true,
@@ -25,8 +25,8 @@ const rules = {
 } as const;
 
 /**
- * The Model Context Protocol over stateless Streamable HTTP, for clients of 2025 and of 2026: a server for each request, no session. What a
- * tool does is a request to the HTTP interface by the same caller.
+ * The Model Context Protocol over stateless Streamable HTTP, for clients of the 2025 and 2026 revisions. Each request
+ * gets its own server, and there are no sessions. Tools send requests to the HTTP interface for the same caller.
  */
 @ApiExcludeController()
 @Controller('mcp')
@@ -64,7 +64,7 @@ export class McpHttpController {
     await this.serve(request, reply, () => listingServer(caller, json.data as ListedTool));
   }
 
-  /** A key that is not good is not taken for none: who sends one means to pay with it. */
+  /** An invalid key is refused instead of ignored, because its sender intends to pay with it. */
   private callerOf(request: FastifyRequest): Caller {
     const hasKey = request.headers.authorization !== undefined;
     if (hasKey && !request.context.principal) throw unauthorized();
@@ -76,7 +76,7 @@ export class McpHttpController {
     const body = request.body as string;
     const message = messageOf(body);
     const handler = createMcpHandler(server, {
-      // Nothing here changes while a client listens.
+      // The server has no changes to notify clients of.
       maxSubscriptions: 0,
       onerror: (error) => this.logger.debug(`[${request.id}] ${error.message}`),
     });
@@ -90,7 +90,7 @@ export class McpHttpController {
   }
 }
 
-/** @throws Refusal where the body is not one JSON-RPC message; the protocol has no batches any more. */
+/** @throws Refusal if the body is not one JSON-RPC message; the protocol no longer has batches. */
 function messageOf(text: string): object {
   try {
     const message: unknown = JSON.parse(text);

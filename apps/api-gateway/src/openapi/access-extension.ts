@@ -1,7 +1,10 @@
 import { ApiExtension } from '@nestjs/swagger';
 import type { RouteRules } from '../http/route-rules.js';
 
-/** Says in the document, as `x-access`, which credential an operation requires: `{credential: none | optional | required, scope?, account_types, owners?, operators?}`. */
+/**
+ * Adds to the document, as `x-access`, which credential an operation requires: `{credential: none | optional |
+ * required, scope?, account_types, owners?, operators?}`.
+ */
 export function ApiAccess({
   access,
   accounts,

@@ -1,6 +1,6 @@
 import type { PublicProfile } from '@market/contracts/identity';
 
-/** The cast of every example: a seller of weather and a buyer of it. */
+/** The parties of all examples: a seller of weather forecasts and a buyer. */
 export const SELLER_ID = '019a9f3e-7c2a-7b41-9a53-2f6d1c0e8b11';
 export const BUYER_ID = '019a9f41-02d7-7e0c-8c1f-5b7a9e3d6f22';
 export const HUMAN_ID = '019a9f42-5c3e-7d21-b1f4-8e2a7c9d0b88';

@@ -3,12 +3,12 @@ import { z } from 'zod';
 
 export type JsonSchema = Record<string, unknown>;
 
-/** A contract's schema as OpenAPI 3.1 writes it. */
+/** Converts a contract's schema to OpenAPI 3.1. */
 export function jsonSchemaOf(schema: z.ZodType, io: 'input' | 'output' = 'output'): JsonSchema {
   const { $schema: _dialect, ...converted } = z.toJSONSchema(schema, {
     io,
     override({ jsonSchema }) {
-      // Answers grow additively: a client must not refuse what it does not know yet.
+      // Answers may get new fields, which clients must not refuse.
       if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
@@ -47,7 +47,7 @@ const PAGINATION = objectSchema(
 export const pageSchema = (item: JsonSchema): JsonSchema =>
   objectSchema({ success: succeeded, data: { type: 'array', items: item }, pagination: PAGINATION });
 
-/** A small value that fits a JSON schema, for the examples of error details. */
+/** Returns a small value that fits a JSON schema, for the examples of error details. */
 export function sampleOf(schema: JsonSchema): unknown {
   if (Array.isArray(schema.examples)) return schema.examples[0];
   if ('const' in schema) return schema.const;

@@ -47,7 +47,7 @@ const errorBodySchema = objectSchema(
 
 const errorSchema = objectSchema({ success: { type: 'boolean', const: false }, error: errorBodySchema });
 
-/** In the order in which a newcomer needs them. */
+/** In the order in which a new user needs them. */
 const TAGS = {
   Identity: 'Accounts, wallets, API keys, sessions and claims.',
   Catalog: 'Categories, listings and search; selling.',
@@ -63,7 +63,7 @@ const TAGS = {
   Platform: 'Health, this document, and what to do after a refusal.',
 };
 
-/** The OpenAPI document, made once from the controllers when the edge starts. */
+/** Builds the OpenAPI document from the controllers once, when the edge starts. */
 @Injectable()
 export class OpenApi {
   /** Set before the first request. */

@@ -11,33 +11,33 @@ export interface AnswerDocs {
   schema: JsonSchema;
   example: unknown;
   description?: string;
-  /** The same answer in other clothes: an example by content type. */
+  /** Examples of the same answer in other content types. */
   alsoAs?: Record<string, unknown>;
-  /** Beside those that every answer has. */
+  /** Headers in addition to those of every answer. */
   headers?: Record<string, object>;
 }
 
 interface BodyDocs {
-  /** Any JSON object where it is absent. */
+  /** If absent, any JSON object is allowed. */
   schema?: ZodType;
   examples: Record<string, unknown>;
-  /** May be left out altogether. */
+  /** Whether the body is optional. */
   optional?: boolean;
 }
 
 export interface OperationDocs {
   summary: string;
   description?: string;
-  /** What the services behind it may refuse. */
+  /** The requests to services whose refusals the operation may return. */
   asks?: RequestContract[];
-  /** 200 where nothing else is said. */
+  /** Defaults to 200. */
   status?: number;
   answer: AnswerDocs;
   query?: Record<string, Param<unknown>>;
-  /** Takes an Idempotency-Key. */
+  /** Whether the operation accepts an Idempotency-Key. */
   idempotent?: boolean;
   body?: BodyDocs;
-  /** Public reads that answer 304 to those who have them already. */
+  /** For public reads, which answer 304 if the client has the current version. */
   cacheable?: boolean;
 }
 
@@ -47,7 +47,7 @@ const ANSWER_HEADERS = {
   ...RATE_HEADERS,
 };
 
-/** Everything that the OpenAPI document says of one operation, except its access rule. */
+/** Documents an operation completely, except for its access rule. */
 export function Operation({
   summary,
   description,

@@ -4,7 +4,7 @@ import { ApiResponse } from '@nestjs/swagger';
 import { guidanceLinks, toHttpError } from '../http/error-body.js';
 import { jsonSchemaOf, sampleOf, type JsonSchema, type Refusals } from './json-schema.js';
 
-/** What examples name in place of PUBLIC_URL. */
+/** The value of PUBLIC_URL in examples. */
 export const EXAMPLE_URL = 'https://market.example';
 const LINKS = guidanceLinks(EXAMPLE_URL);
 
@@ -44,7 +44,7 @@ const DESCRIPTIONS: Record<number, string> = {
   503: 'A part of the marketplace, or the seller, cannot serve this for now: honour Retry-After.',
 };
 
-/** Documents refusals under the statuses they are answered with, one example a reason, made by the code that answers them. */
+/** Documents refusals under their statuses, with one example per reason, which the error handling code creates. */
 export function ApiRefusals(refusals: Refusals): MethodDecorator {
   return ApiErrors(
     Object.entries(refusals).map(([reason, declaration]) => {
@@ -54,7 +54,7 @@ export function ApiRefusals(refusals: Refusals): MethodDecorator {
   );
 }
 
-/** Documents a status that the layers below the handlers answer with. */
+/** Documents statuses of the layers below the handlers. */
 export const ApiHttpErrors = (...statuses: number[]): MethodDecorator =>
   ApiErrors(
     statuses.map((statusCode) => errorExample(`http_${statusCode}`, statusCode === 500 ? undefined : { statusCode })),
@@ -77,7 +77,7 @@ export interface ErrorResponse {
   content: { 'application/json': { schema: JsonSchema; examples: Record<string, { value: object }> } };
 }
 
-/** What the document says of a status, without examples yet. */
+/** The documentation of a status, without examples. */
 export const errorResponse = (status: number): ErrorResponse => ({
   description: DESCRIPTIONS[status]!,
   content: { 'application/json': { schema: { $ref: `#/components/schemas/${ERROR_SCHEMA_NAME}` }, examples: {} } },

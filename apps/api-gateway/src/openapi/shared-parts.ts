@@ -4,7 +4,7 @@ import { ERROR_SCHEMA_NAME } from './refusal-responses.js';
 
 type Parts = Record<string, JsonSchema>;
 
-/** The components of one kind, by name; different parts of one name are told apart by a number. */
+/** The components of one kind, by name. Different components with the same name get a number. */
 class Components {
   readonly parts: Parts = {};
 
@@ -20,7 +20,10 @@ class Components {
   }
 }
 
-/** What an operation answers with: the object in `data`, or one item of a list. Others are named after their operation. */
+/**
+ * The names of the answers of operations: the object in `data`, or one item of a list. Other answers are named after
+ * their operation.
+ */
 const ANSWERS: Record<string, string> = {
   getHealth: 'Health',
   createChallenge: 'Challenge',
@@ -88,15 +91,15 @@ const ANSWERS: Record<string, string> = {
   revokeAnyKey: 'RevokedKey',
 };
 
-/** For clients that meet a status which the document does not list. */
+/** The response for statuses that the document does not list. */
 const REFUSAL: JsonSchema = {
   description: 'Any other refusal.',
   content: { 'application/json': { schema: { $ref: `#/components/schemas/${ERROR_SCHEMA_NAME}` } } },
 };
 
 /**
- * What operations have in common is written once and referred to: the examples of refusals, headers asked and answered; and each body and answer has a name.
- * Half of the document is that, and who reads it pays for each word.
+ * Moves repeated parts of the document to components and refers to them: examples of refusals, headers, bodies and
+ * answers. These are half of the document, and language models pay for each token of it.
  */
 export function shareParts(document: OpenAPIObject): void {
   const [examples, headers, parameters, schemas] = [

@@ -8,7 +8,7 @@ const UNREADABLE = [
   errorExample('http_415', { statusCode: 415 }),
 ];
 
-/** An operation that takes no body refuses one that cannot be read all the same, and does not look at any other. */
+/** Documents that an operation without a body refuses an unreadable body and ignores any other. */
 export function documentUnexpectedBodies({ paths }: Pick<OpenAPIObject, 'paths'>): void {
   for (const item of Object.values(paths)) {
     for (const [method, operation] of Object.entries(

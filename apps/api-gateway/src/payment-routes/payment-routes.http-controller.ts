@@ -26,7 +26,6 @@ export const routeExample: PaymentRoute = {
 export class PaymentRoutesHttpController {
   constructor(private readonly bus: MessageBus) {}
 
-  /** One bus hop. */
   @Get()
   @Public()
   @Operation({

@@ -1,13 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import { problemOf } from '../http/json-body.js';
 
-/** Far more than any x402 payload takes; the longest header Node reads is 16 KiB. */
+/** Far longer than any x402 payload; Node accepts at most 16 KiB of headers. */
 const MAX_LENGTH = 16_384;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 export type ReadPayload = { payload: Record<string, unknown> } | { problem: string };
 
-/** A PaymentPayload as its clients send it: the object, or its JSON in base64 as the header PAYMENT-SIGNATURE carries it. */
+/** Reads a PaymentPayload: the object, or its JSON in base64 as in the header PAYMENT-SIGNATURE. */
 export function readPayload(value: unknown): ReadPayload {
   if (typeof value !== 'string')
     return isObject(value)
@@ -21,7 +21,10 @@ export function readPayload(value: unknown): ReadPayload {
       };
 }
 
-/** The JSON text of a PaymentPayload in base64, and its content. Undefined where it need not be read; it has the bounds of every body. */
+/**
+ * Decodes the JSON text of a PaymentPayload from base64 and parses it. Returns undefined if it is invalid; it has the
+ * same bounds as every body.
+ */
 export function decodePayload(encoded: string): { text: string; payload: Record<string, unknown> } | undefined {
   if (encoded.length > MAX_LENGTH || !BASE64.test(encoded)) return undefined;
   const bytes = Buffer.from(encoded, 'base64');

@@ -69,7 +69,7 @@ const ApiPaymentPending = (): MethodDecorator =>
     { 'Retry-After': { schema: { type: 'integer' } } },
   );
 
-/** What subscriptions are paid with. Payments of gateway calls are made there, and shown here. */
+/** Payments for subscriptions. Payments of gateway calls are created by the gateway and only shown here. */
 @ApiTags('Payments')
 @Controller('payments')
 export class PaymentsHttpController {
@@ -82,7 +82,6 @@ export class PaymentsHttpController {
     this.url = `${publicUrl.replace(/\/+$/, '')}/api/v1/payments`;
   }
 
-  /** Two bus hops: the ledger asks the catalog. */
   @Post()
   @RequireScope('subscribe')
   @Operation({
@@ -118,7 +117,6 @@ export class PaymentsHttpController {
     return success(askToPay(offer, this.url, reply));
   }
 
-  /** One bus hop, two where the subscription is to start. */
   @Post('verify')
   @RequireScope('subscribe')
   @Operation({

@@ -19,7 +19,7 @@ export const verifyPaymentBody = verifyPayment.input.omit({ listing_id: true }).
     }),
 });
 
-/** @throws Refusal naming what is wrong: both ways to prove, none, or one that cannot be read. */
+/** @throws Refusal that names the problem: no proof, two kinds of proof, or an invalid proof. */
 export function readVerifyPayment(body: z.output<typeof verifyPaymentBody>): RequestOf<typeof verifyPayment> {
   const { payload } = body;
   const problems: FieldProblem[] = [];

@@ -10,11 +10,11 @@ import { OpenApi } from '../openapi/openapi.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { llmsText } from './llms-text.js';
 
-/** The service described for machines. */
+/** Machine-readable documents about the service. */
 @ApiTags('Platform')
 @Controller()
 export class DocumentsHttpController {
-  /** It does not change while the edge runs, and is half a megabyte. */
+  /** The text is cached, because it is half a megabyte and does not change while the edge runs. */
   private text: string | undefined;
   private gzipped: Buffer | undefined;
 

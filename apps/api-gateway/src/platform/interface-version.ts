@@ -1,2 +1,2 @@
-/** Of the public interface, as its contract numbers it. */
+/** The version of the public interface. */
 export const INTERFACE_VERSION = '1.0.0';

@@ -3,7 +3,7 @@ import { guidanceLinks } from '../http/error-body.js';
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
 
-/** The service in one page for language models, with all operations that the OpenAPI document has. */
+/** Describes the service in one page for language models, with all operations of the OpenAPI document. */
 export function llmsText(publicUrl: string, { paths }: OpenAPIObject): string {
   const { docs, openapi } = guidanceLinks(publicUrl);
   const api = openapi.replace(/\/openapi\.json$/, '');

@@ -6,10 +6,10 @@ import { Public } from '../http/access.js';
 import { setupRetired } from '../http/edge-refusals.js';
 import { guidanceLinks } from '../http/error-body.js';
 
-/** The time since which buyers' funds are not stored. */
+/** The time since which the marketplace stores no buyers' funds. */
 const RETIRED_AT = new Date('2026-11-01T00:00:00Z');
 
-/** Setup of stored funds, as older clients know it: 410 for any method, and not part of the document. */
+/** The former setup of stored funds: answers 410 to any method, and is not in the document. */
 @ApiExcludeController()
 @Controller()
 export class RetiredSetupHttpController {
@@ -19,7 +19,7 @@ export class RetiredSetupHttpController {
     this.docs = guidanceLinks(publicUrl).docs;
   }
 
-  /** Says with RFC 9745 and RFC 8594 since when it is gone. */
+  /** Sends the headers of RFC 9745 and RFC 8594 with the date of the removal. */
   @All([
     'payments/setup',
     'payments/setup-intents',

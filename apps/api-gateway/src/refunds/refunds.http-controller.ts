@@ -54,7 +54,7 @@ export const refundExample: RefundView = {
   refunded_at: LATER,
 };
 
-/** Money that bought nothing, from when it is owed back until it is. */
+/** Refunds, which are owed to buyers or were paid to them. */
 @ApiTags('Books')
 @Controller('refunds')
 export class RefundsHttpController {
@@ -63,7 +63,6 @@ export class RefundsHttpController {
     @Inject(platformConfig.token) private readonly platform: ConfigOf<typeof platformConfig>,
   ) {}
 
-  /** One bus hop. */
   @Get()
   @RequireScope('read', { owners: true })
   @Operation({
@@ -89,7 +88,7 @@ export class RefundsHttpController {
     return body;
   }
 
-  /** Two bus hops, and the chain is asked. */
+  /** Checks the transfer on the chain. */
   @Post(':refundId/confirm')
   @RequireScope('write')
   @Operation({

@@ -10,7 +10,7 @@ export const createReviewExample = {
   comment: 'Checked against our own station for a week.',
 };
 
-/** As the reputation service gives it: the reviewer by id. */
+/** The reputation service's form of a review, with the reviewer by id. */
 export const reviewRecordExample: OutputOf<typeof listReviews>['items'][number] = {
   id: '019a9f52-6b7d-7c41-8f20-3e9d5a7c1b88',
   listing_id: LISTING_ID,

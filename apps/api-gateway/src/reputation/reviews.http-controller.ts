@@ -44,7 +44,6 @@ export class ReviewsHttpController {
     @Inject(platformConfig.token) private readonly platform: ConfigOf<typeof platformConfig>,
   ) {}
 
-  /** Two bus hops, and one more for reviewers not named lately. */
   @Get(':listingId')
   @Public()
   @Operation({
@@ -81,7 +80,6 @@ export class ReviewsHttpController {
     return sendCacheable(request, reply, body);
   }
 
-  /** Three bus hops. */
   @Post(':listingId')
   @RequireScope('write')
   @Operation({

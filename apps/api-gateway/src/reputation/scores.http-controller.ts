@@ -16,7 +16,6 @@ import { scoreExample } from './reputation.examples.js';
 export class ScoresHttpController {
   constructor(private readonly bus: MessageBus) {}
 
-  /** One bus hop; one more for an agent that registered a moment ago. */
   @Get(':agentId/score')
   @Public()
   @Operation({

@@ -8,7 +8,7 @@ const REJECTED =
   'The signed payment was not accepted and nothing was charged: sign the requirements of this answer, or pay another way where they have an address';
 const PAID = 'This subscription is paid: POST /payments/verify with payment_id and relay_request_id starts it';
 
-/** The body of a 402: an error with the next action, and next to it the payment to make. */
+/** Returns the body of a 402: an error with the next action, and the payment to make. */
 export function paymentRequiredBody(
   payment: PublicOffer,
   links: GuidanceLinks,

@@ -9,10 +9,13 @@ import { success } from '../http/envelope.js';
 
 type Verification = OutputOf<typeof verifyPayment>;
 type Offer = Extract<OutputOf<typeof subscribe>, { outcome: 'payment_required' }>['payment'];
-/** With what an x402 client needs, where the route takes one. */
+/** An offer, with the x402 requirements if the route accepts x402. */
 export type PublicOffer = Omit<Offer, 'x402'> & { x402: PaymentRequired | null };
 
-/** What became of the PAYMENT-SIGNATURE of a request; undefined where none was sent. One bus hop, and another from there. @throws Refusal of `verifyPayment`. */
+/**
+ * Verifies the PAYMENT-SIGNATURE of a request; returns undefined if there is none.
+ * @throws Refusal of `verifyPayment`.
+ */
 export async function verifySignature(
   bus: MessageBus,
   listingId: string,
@@ -26,7 +29,7 @@ export async function verifySignature(
   return bus.request(verifyPayment, input, request.context);
 }
 
-/** The offer with its requirements as x402 has them, which the header PAYMENT-REQUIRED carries for stock clients. */
+/** Returns the offer with its x402 requirements, and sends these in the header PAYMENT-REQUIRED for stock clients. */
 export function askToPay(offer: Offer, url: string, reply: FastifyReply, reason?: string): PublicOffer {
   const x402 = offer.x402 && paymentRequiredOf([offer.x402], { url, description: 'A period of this listing' }, reason);
   if (x402) reply.header('payment-required', headerOf(x402));

@@ -54,7 +54,6 @@ export class SubscribeHttpController {
     this.url = `${publicUrl.replace(/\/+$/, '')}/api/v1/subscribe`;
   }
 
-  /** Two bus hops: the ledger asks the catalog. With a signature that was not accepted four. */
   @Post()
   @RequireScope('subscribe')
   @Operation({
@@ -114,7 +113,7 @@ export class SubscribeHttpController {
   }
 }
 
-/** What was not accepted is asked for again. */
+/** A rejected payment is followed by a new 402, so the refusal is converted to an outcome. */
 function rejectionOf(error: unknown): { outcome: 'rejected'; reason: string } {
   if (isRefusal(error, verifyPayment, 'payment_rejected'))
     return { outcome: 'rejected', reason: error.details.rejection as string };

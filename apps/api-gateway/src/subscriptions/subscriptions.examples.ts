@@ -39,7 +39,7 @@ export const subscriptionExample: Extract<OutputOf<typeof subscribe>, { outcome:
   created_at: LATER,
 };
 
-/** As the ledger gives it: the listing as it was sold, the seller by id. */
+/** The ledger's form of a subscription: the listing as it was sold, the seller by id. */
 export const subscriptionRecordExample: OutputOf<typeof listSubscriptions>['items'][number] = {
   ...subscriptionExample,
   listing: LISTING_REF,

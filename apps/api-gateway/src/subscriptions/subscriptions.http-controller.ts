@@ -63,7 +63,6 @@ export class SubscriptionsHttpController {
     @Inject(platformConfig.token) private readonly platform: ConfigOf<typeof platformConfig>,
   ) {}
 
-  /** Two bus hops, and one more for providers not named lately. */
   @Get()
   @RequireScope('read', { owners: true })
   @Operation({
@@ -93,7 +92,6 @@ export class SubscriptionsHttpController {
     return body;
   }
 
-  /** Two bus hops, and one more for a provider not named lately. */
   @Get(':subscriptionId')
   @RequireScope('read', { owners: true })
   @Operation({
@@ -135,7 +133,7 @@ export class SubscriptionsHttpController {
     return success(await this.bus.request(cancelSubscription, { subscription_id: id }, context));
   }
 
-  /** The listing with its present name, or as it was sold if it was removed. */
+  /** Adds the listing with its current name, or as it was sold if it was removed. */
   private async complete(records: SubscriptionRecord[], context: RequestContext) {
     const ids = [...new Set(records.map(({ listing_id }) => listing_id))];
     const [{ listings }, partyOf] = await Promise.all([

@@ -18,7 +18,7 @@ const SIGNATURE = 'X-Signature-SHA256';
 export class RelayWebhooksHttpController {
   constructor(private readonly bus: MessageBus) {}
 
-  /** One bus hop. The body is passed on unchanged, because its signature covers every byte. */
+  /** The body is passed on unchanged, because its signature covers every byte. */
   @Post('relay')
   @Public({ body: 'opaque', bodyLimitBytes: MAX_BODY_BYTES, rate: 'catalog' })
   @Operation({
@@ -49,7 +49,7 @@ export class RelayWebhooksHttpController {
   }
 }
 
-/** What is missing or too long for one is none: no signature fits it. */
+/** Returns an empty text if the header is missing or too long; no signature matches it. */
 function headerOf({ headers }: FastifyRequest, name: string, mostLength: number): string {
   const value = headers[name.toLowerCase()];
   return typeof value === 'string' && value.length <= mostLength ? value : '';

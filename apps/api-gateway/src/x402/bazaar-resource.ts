@@ -22,9 +22,10 @@ const bazaar = z.object({
 export const EXTENSIONS = ['bazaar'] as const satisfies (keyof z.output<typeof bazaarResource>['extensions'])[];
 
 /**
- * A call that can be bought, as facilitators list it. `accepts` is empty where no chain takes a signed
- * authorization of the price; `serviceName`, `tags` and `iconUrl` hold what fits the limits of version 2: printable ASCII, at most
- * 32 characters a text and 5 tags. Source: x402-specification-v2.md and extensions/bazaar.md of github.com/coinbase/x402.
+ * A call for sale, in the format of facilitators' lists. `accepts` is empty if no chain accepts a signed authorization
+ * of the price. `serviceName`, `tags` and `iconUrl` contain only values within the limits of version 2: printable
+ * ASCII, at most 32 characters per text and 5 tags. Source: x402-specification-v2.md and extensions/bazaar.md of
+ * github.com/coinbase/x402.
  */
 export const bazaarResource = z.object({
   resource: z.string(),
@@ -48,10 +49,10 @@ const isShortAscii = (text: string): boolean => /^[ -~]{1,32}$/.test(text);
 export const serviceNameOf = (name: string): { serviceName?: string } =>
   isShortAscii(name) ? { serviceName: name } : {};
 
-/** Where it is called without a key. @param base the marketplace's own address, without a slash at its end. */
+/** The URL of calls without a key. @param base the marketplace's own address, without a trailing slash. */
 export const callUrl = (base: string, { slug }: Pick<ListingView, 'slug'>): string => `${base}/api/v1/x402/${slug}`;
 
-/** How the call is made: a POST of the body that the seller describes, or of any JSON object. */
+/** Describes the call: a POST of the body that the seller describes, or of any JSON object. */
 export const bazaarOf = ({
   input_schema,
   example_input,
@@ -77,7 +78,7 @@ export const bazaarOf = ({
   },
 });
 
-/** A schema that refers to its parts as they are found within the schema around it. */
+/** Moves the schema's references to its place within the surrounding schema. */
 function withinBody({ $schema: _dialect, ...schema }: Record<string, unknown>): unknown {
   const moved = (key: string, value: unknown): unknown =>
     key === '$ref' ? `#/properties/input/properties/body${String(value).slice(1)}` : value;

@@ -47,7 +47,7 @@ const integer: JsonSchema = { type: 'integer' };
 const version: JsonSchema = { type: 'integer', const: 2 };
 const resources: JsonSchema = { type: 'array', items: jsonSchemaOf(bazaarResource) };
 
-/** The listings that are paid per call, as clients of a Bazaar read them. Bus hops: 2, the catalog and the ledger, which asks identity for sellers that it was not asked for lately; 1 more where an offset is no multiple of the limit, and 1 or 2 where a filter asks for terms. */
+/** Lists the listings that are paid per call, in the format of x402 Bazaar clients. */
 @ApiTags('Discovery')
 @Controller()
 export class DiscoveryHttpController {
@@ -139,7 +139,7 @@ export class DiscoveryHttpController {
     });
   }
 
-  /** For crawlers, which read addresses alone: the hundred that are called most. */
+  /** For crawlers, which read only addresses: the hundred most popular listings. */
   @Get('.well-known/x402')
   @Public()
   @ApiExcludeEndpoint()
@@ -190,7 +190,11 @@ export class DiscoveryHttpController {
     return { items, total: pages.at(-1)!.total, totalIsEstimate: pages.at(-1)!.totalIsEstimate };
   }
 
-  /** Terms differ from listing to listing in their amount and their seller's wallet: what a filter asks of them, every price from some least one on meets, of one seller or of all; undefined where none does. */
+  /**
+   * Translates filters by payment terms to search filters. Terms differ only in amount and seller's wallet, so a
+   * minimum price and a seller are sufficient.
+   * @returns undefined if no listing can match.
+   */
   private async payableBy(
     { type, extensions, payTo, scheme, network }: Filters,
     context: RequestContext,
@@ -208,8 +212,8 @@ export class DiscoveryHttpController {
   }
 }
 
-/** A call that costs nothing is no matter of payment. */
+/** Free calls are excluded, because they need no payment. */
 const PAID_PER_CALL = { pricingModel: 'per_call', minPriceMicros: '1' } as const;
 
-/** @param usd as the catalog shows it: at most 6 decimals, which a number of this size holds exactly. */
+/** @param usd as the catalog shows it: it has at most 6 decimals, which a number of this size represents exactly. */
 const microsOf = (usd: number): string => parseDecimal(usd.toFixed(6), 6)!.toString();

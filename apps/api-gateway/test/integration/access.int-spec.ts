@@ -21,7 +21,7 @@ import { answerEverything } from '../support/answers.js';
 import { EdgeHarness } from '../support/edge-harness.js';
 import { expectRefused, send, sendRaw } from '../support/http.js';
 
-/** Every operation and who may use it, as design §7 says; written out, so that a changed rule shows here. */
+/** Every operation and who may use it, as in design §7. The list is explicit, so that a changed rule fails the test. */
 const ACCESS: Record<string, 'public' | 'optional' | 'any' | 'human' | Scope> = {
   'GET /health': 'public',
   'POST /auth/challenge': 'public',
@@ -89,7 +89,7 @@ const ACCESS: Record<string, 'public' | 'optional' | 'any' | 'human' | Scope> = 
   'GET /openapi.json': 'public',
 };
 
-/** What a human may use for an agent that it has claimed. */
+/** The operations that a human may use for an agent that it has claimed. */
 const OWNERS = [
   'GET /me',
   'GET /me/wallets',
@@ -155,7 +155,7 @@ describe('who may use what', () => {
     const served = Object.entries(paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replace('/api/v1', '')}`),
     );
-    // What is for operators alone is in the access matrix of the end-to-end tests.
+    // The access matrix of the end-to-end tests covers the operations of operators.
     expect(served.filter((operation) => !operation.includes(' /admin/')).sort()).toEqual(Object.keys(ACCESS).sort());
     const forOwners = Object.entries(paths).flatMap(([path, methods]) =>
       Object.entries(methods as Record<string, { 'x-access': { owners?: boolean } }>).flatMap(([method, operation]) =>

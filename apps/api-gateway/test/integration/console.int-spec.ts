@@ -1,6 +1,6 @@
 import { EdgeHarness } from '../support/edge-harness.js';
 
-/** What one page may weigh before it can be used, compressed. */
+/** The maximum compressed size of what a page loads before it can be used. */
 const FIRST_LOAD_BYTES = 200 * 1024;
 
 describe('the console', () => {

@@ -12,7 +12,7 @@ describe('what the marketplace says of itself', () => {
   });
   afterAll(() => harness.stop());
 
-  /** Outside the version prefix. */
+  /** Sends a GET request outside the version prefix. */
   const get = async (
     path: string,
     headers: Record<string, string> = {},

@@ -6,7 +6,7 @@ import { expectEnvelope, send, type Answer, type Sent } from '../support/http.js
 
 const RUNS = 2_000;
 const CONCURRENCY = 32;
-/** Another seed is another test: FUZZ_SEED repeats a run that failed. */
+/** Another seed makes another test; set FUZZ_SEED to repeat a run that failed. */
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_121);
 
 interface DocumentedOperation {
@@ -58,7 +58,7 @@ const visible = fc.string({
   maxLength: 300,
 });
 
-/** The documented example with some of its members changed, taken away or added. */
+/** Generates the documented example with some members changed, removed or added. */
 const mutated = (example: object): fc.Arbitrary<object> =>
   fc
     .tuple(
@@ -132,7 +132,7 @@ function attemptOf(
 
 const safeEncode = (text: string): string => encodeURIComponent(text.replaceAll(/\p{Surrogate}/gu, '\ufffd'));
 
-/** Discovery answers in the shape its clients know. */
+/** Discovery answers have the format of facilitators instead of the envelope. */
 const hasNoEnvelope = ({ status, headers }: Answer, path: string): boolean =>
   status === 304 ||
   status === 204 ||
@@ -184,7 +184,7 @@ describe('the edge under fuzz', () => {
     };
     await Promise.all(Array.from({ length: CONCURRENCY }, work));
 
-    // Odd in every way, or the test would prove little.
+    // All these statuses must occur, otherwise the requests are not diverse enough.
     for (const status of [200, 201, 400, 401, 403, 404, 415])
       expect([status, (statuses.get(status) ?? 0) > 0]).toEqual([status, true]);
   }, 120_000);

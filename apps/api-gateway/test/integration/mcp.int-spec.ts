@@ -3,7 +3,7 @@ import { LISTING_REF } from '../../src/openapi/example-values.js';
 import { answerEverything } from '../support/answers.js';
 import { EdgeHarness } from '../support/edge-harness.js';
 
-/** A tool is a request of the same caller, by the same rules. */
+/** Tools send requests as their caller and follow the same rules. */
 describe('MCP', () => {
   let harness: EdgeHarness;
   afterEach(() => harness.stop());

@@ -10,7 +10,7 @@ import { answerEverything } from '../support/answers.js';
 import { EdgeHarness } from '../support/edge-harness.js';
 import { expectRefused, send, sendRaw, type Answer } from '../support/http.js';
 
-/** Small enough to reach, slow enough to come back to nothing within a test. */
+/** The limits are small enough to reach, and recover too slowly to recover within a test. */
 const LOW_LIMITS =
   'reads=3/600,writes=2/600,calls=30/600:3,calls-in-flight=2,catalog=3/600,challenges=2/600,registrations=2/7200,refusals=3/600,health=5/600';
 
@@ -207,7 +207,7 @@ describe('rate limits', () => {
           const held: (() => void)[] = [];
           for (const { bus } of [harness, second])
             bus.answers(executeCall, () => new Promise((resolve) => held.push(() => resolve(DELIVERED))));
-          /** Of eight calls at both edges, how many reach the gateway at once. */
+          /** Sends eight calls to both edges and returns how many reach the gateway concurrently. */
           const admitted = async (): Promise<number> => {
             let answered = 0;
             const calls = Array.from({ length: 8 }, (_, n) => [harness, second][n % 2]!).map((edge) =>
@@ -221,7 +221,8 @@ describe('rate limits', () => {
             await Promise.all(calls);
             return count;
           };
-          // Both are connected once each counts what the other does. An edge that Redis does not answer in time counts by itself.
+          // Waits until both edges use Redis, and so count together. An edge that gets no answer from Redis in time
+          // counts alone.
           await eventually(async () => expect(await admitted()).toBe(2), { withinMs: 12_000 });
           await redis.kill();
           await eventually(async () => expect(await admitted()).toBe(4), { withinMs: 12_000 });
@@ -347,7 +348,7 @@ describe('rate limits', () => {
       for (let n = 0; n < 4; n += 1) statuses.push((await from(`2001:db8:0:1::${n}`)).status);
       expect(statuses).toEqual([200, 200, 200, 429]);
       expect((await from('2001:db8:0:2::1')).status).toBe(200);
-      // What stands left of the last address nobody vouches for is what the client made up.
+      // Addresses to the left of the last untrusted address are made up by the client and must be ignored.
       for (let n = 0; n < 3; n += 1) expect((await from(`198.51.100.${n}, 203.0.113.9, 10.1.2.3`)).status).toBe(200);
       expect((await from('198.51.100.77, 203.0.113.9, 10.1.2.3')).status).toBe(429);
     });
@@ -355,7 +356,7 @@ describe('rate limits', () => {
 
   describe('on connections', () => {
     const MAX = 4;
-    /** A connection from this address, and whether it was closed again before it was used. */
+    /** Opens a connection from this address, and returns whether the edge closed it before an answer. */
     const dial = async (localAddress: string): Promise<{ socket: Socket; refused: boolean }> => {
       const socket = connect({ port: harness.port, host: '127.0.0.1', localAddress }).on('error', () => undefined);
       socket.write('GET /api/v1/health HTTP/1.1\r\nHost: x\r\n\r\n');

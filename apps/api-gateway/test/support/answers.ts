@@ -123,7 +123,7 @@ import {
   verifiedExample,
 } from '../../src/subscriptions/subscriptions.examples.js';
 
-/** Every service answers everything, as the documented examples say. */
+/** Makes every fake service answer all requests with the documented examples. */
 export function answerEverything(bus: FakeBus): void {
   const { key: _key, ...listedKey } = createdKeyExample;
   bus

@@ -35,10 +35,13 @@ const CONTRACTS = new Map<string, RequestContract>(
   topology['api-gateway'].calls.map((contract) => [contract.subject, contract]),
 );
 
-/** The real edge on a free port; the other services answer as the test says, held to their contracts. */
+/**
+ * Runs the real edge on a free port. Tests define the answers of the other services, which are checked against the
+ * contracts.
+ */
 export class EdgeHarness {
   private readonly principals = new Map<string, Principal>();
-  /** Agents by their id and the id of the human that has claimed them. */
+  /** Claimed agents by their id and the id of their human. */
   private readonly claims = new Map<string, Principal>();
 
   private constructor(
@@ -74,7 +77,7 @@ export class EdgeHarness {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** A new account with a key of these scopes. */
+  /** Creates an account with a key with these scopes. */
   agent(
     scopes: Scope[] = ['read', 'write', 'subscribe'],
     displayName = 'Tester',
@@ -93,7 +96,7 @@ export class EdgeHarness {
     return { key, keyHash, principal };
   }
 
-  /** A human with a session. */
+  /** Creates a human with a session. */
   human(): { token: string; keyHash: string; principal: Principal } {
     const token = sessionTokenOf(newId().replaceAll('-', '').padEnd(CREDENTIAL_SECRET_LENGTH, 'x'));
     const principal: Principal = {
@@ -109,21 +112,21 @@ export class EdgeHarness {
     return { token, keyHash, principal };
   }
 
-  /** A human with a session, and the agent that it has claimed. */
+  /** Creates a human with a session, and an agent that it has claimed. */
   owner(): { token: string; keyHash: string; principal: Principal; agent: Principal } {
     const [human, { principal: agent }] = [this.human(), this.agent()];
     this.claims.set(`${agent.accountId} ${human.principal.accountId}`, agent);
     return { ...human, agent };
   }
 
-  /** One more key of an account. */
+  /** Creates another key of an account. */
   keyFor(principal: Principal): string {
     const key = apiKeyOf(newId().replaceAll('-', '').padEnd(CREDENTIAL_SECRET_LENGTH, 'y'));
     this.principals.set(hashApiKey(key)!, { ...principal, keyId: newId() });
     return key;
   }
 
-  /** From now on identity does not know the key; nobody is told. */
+  /** Makes identity refuse the key from now on, without sending a signal. */
   revokeSilently(keyHash: string): void {
     this.principals.delete(keyHash);
   }
@@ -137,7 +140,7 @@ export class EdgeHarness {
   }
 }
 
-/** For starts that are not meant to be asked anything. */
+/** For starts in which no service is asked anything. */
 export const silentTransport = (): Transport => transportOver(new FakeBus('api-gateway'), new Map());
 
 function transportOver(bus: FakeBus, listeners: Map<string, (payload: unknown) => void>): Transport {

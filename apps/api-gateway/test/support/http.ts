@@ -10,7 +10,7 @@ export interface Answer {
   json: AnswerBody;
 }
 
-/** Loose on purpose: tests look into whatever came back. */
+/** Loosely typed, because tests read all kinds of answers. */
 interface AnswerBody {
   success?: boolean;
   data?: never;
@@ -21,13 +21,13 @@ interface AnswerBody {
 export interface Sent {
   key?: string;
   headers?: Record<string, string | string[]>;
-  /** An object is sent as JSON; text and bytes as they are. */
+  /** An object is sent as JSON; text and bytes are sent unchanged. */
   body?: object | string | Buffer;
 }
 
 const API = '/api/v1';
 
-/** One request on a connection of its own. */
+/** Sends one request on its own connection. */
 export function send(
   harness: EdgeHarness,
   method: string,
@@ -67,7 +67,10 @@ export function send(
   });
 }
 
-/** Bytes as they are onto a socket; whatever comes back until it closes or falls silent. */
+/**
+ * Writes bytes to a socket and returns what is received until it closes, the answer is complete or a second passes
+ * without data.
+ */
 export function sendRaw(harness: EdgeHarness, bytes: string | Buffer): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const socket = connect(harness.port, '127.0.0.1');
@@ -111,7 +114,7 @@ function parse(text: string): AnswerBody {
   }
 }
 
-/** What every answer of the edge must be, whatever was sent. */
+/** Checks the properties that every answer of the edge must have. */
 export function expectEnvelope({ status, headers, json }: Answer): void {
   if (status !== 503) expect(status).toBeLessThan(500);
   expect(headers['x-request-id']).toMatch(/^[A-Za-z0-9._:-]{1,128}$/);
@@ -120,7 +123,7 @@ export function expectEnvelope({ status, headers, json }: Answer): void {
     expect(json.success).toBe(true);
     return;
   }
-  // What is to be paid stands beside the error.
+  // The payment to make is next to the error.
   const particulars =
     status === 402
       ? { data: { payment: expect.any(Object) as object } }

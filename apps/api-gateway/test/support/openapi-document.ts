@@ -26,7 +26,7 @@ interface Document {
 const SHARED = /^#\/components\/(examples|headers|parameters)\//;
 const PREFIX = '/api/v1';
 
-/** An OpenAPI document as a reader uses it: references to shared parts followed, schemas compiled. */
+/** An OpenAPI document with resolved references and compiled schemas. */
 export class OpenApiDocument {
   readonly document: Document;
   private readonly ajv = new Ajv2020({ strict: false, allErrors: true });
@@ -38,7 +38,7 @@ export class OpenApiDocument {
     this.ajv.addSchema(this.document, 'document', false, false);
   }
 
-  /** Named `GET /listings/{listingId}`, below the version prefix. */
+  /** The operations, named like `GET /listings/{listingId}`, without the version prefix. */
   get operations(): (DocumentedOperation & { name: string; method: string; path: string })[] {
     return Object.entries(this.document.paths).flatMap(([path, item]) =>
       Object.entries(item).map(([method, operation]) => ({
@@ -56,7 +56,7 @@ export class OpenApiDocument {
     return found;
   }
 
-  /** The name of the operation that a request meets; a path without parameters wins over one with. */
+  /** The name of the operation that matches a request. A path without parameters takes precedence. */
   nameOf(method: string, path: string): string | undefined {
     const matches = this.operations.filter(
       (operation) =>
@@ -66,7 +66,7 @@ export class OpenApiDocument {
     return matches.sort((a, b) => a.path.split('{').length - b.path.split('{').length)[0]?.name;
   }
 
-  /** What is wrong with a body, asked (`status` undefined) or answered, by the schema that the document gives for it. */
+  /** Returns the problems of a body by its schema in the document. `status` is undefined for request bodies. */
   misfits(name: string, status: string | undefined, body: unknown): string[] {
     const operation = this.operations.find((candidate) => candidate.name === name);
     if (!operation) return [`${name} is not documented`];

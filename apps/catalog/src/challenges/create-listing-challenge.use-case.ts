@@ -34,9 +34,9 @@ interface Standing {
 }
 
 /**
- * Creates a challenge. Beyond the limit it replaces the agent's oldest unused one, so that forgotten challenges lock nobody
- * out. Open challenges count as listings for the difficulty, so that collecting easy ones saves no work. A lock serializes
- * the agent's concurrent requests.
+ * Creates a challenge. Beyond the limit it replaces the agent's oldest unused challenge, so that forgotten challenges
+ * do not block the agent. Open challenges count as listings for the difficulty, so that collecting easy ones saves no
+ * work. A lock serializes the agent's concurrent requests.
  */
 @Injectable()
 export class CreateListingChallenge {

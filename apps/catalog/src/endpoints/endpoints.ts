@@ -41,7 +41,10 @@ export class Endpoints {
     private readonly outbox: Outbox,
   ) {}
 
-  /** Repeating it for a listing replaces the URL alone. @throws Refusal `endpoint_url_refused`. */
+  /**
+   * Provisions an endpoint. Repeating it for a listing only replaces the URL.
+   * @throws Refusal `endpoint_url_refused`.
+   */
   provision(endpoint: InputOf<typeof provisionEndpoint>, context: RequestContext): Promise<ProvisionedEndpoint> {
     return this.bus.request(provisionEndpoint, endpoint, context);
   }
@@ -57,7 +60,7 @@ export class Endpoints {
     await tx.query(keepFirst, [listingId, status, JSON.stringify(limits)]);
   }
 
-  /** Stores the newest version of each endpoint. @returns the listings whose endpoint works now. */
+  /** Stores the newest version of each endpoint. @returns the listings whose endpoint is now active. */
   async project(tx: Tx, events: ReceivedEvent<typeof endpointChanged>[]): Promise<string[]> {
     const updates = events.map((event) => event.payload);
     const changed = await tx.query<{ listing_id: string; status: string }>(project, [
@@ -70,7 +73,7 @@ export class Endpoints {
     return changed.filter(({ status }) => status === 'active').map((row) => row.listing_id);
   }
 
-  /** Locks and returns some active per_call listings whose endpoint has been failing for longer than this. */
+  /** Locks and returns up to 100 active per_call listings whose endpoint has been failing for longer than `seconds`. */
   async failingFor(tx: Tx, seconds: number): Promise<string[]> {
     return (await tx.query<{ listing_id: string }>(failing, [seconds])).map((row) => row.listing_id);
   }

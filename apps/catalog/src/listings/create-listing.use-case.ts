@@ -20,8 +20,8 @@ type Input = InputOf<typeof createListing>;
 type Created = OutputOf<typeof createListing>;
 
 /**
- * Creates a listing for a solved challenge. Its private endpoint is provisioned before the transaction, so that a refusal of
- * the gateway does not consume the challenge and no transaction waits for another service.
+ * Creates a listing for a solved challenge. It provisions the private endpoint before the transaction, so that a
+ * refusal by the gateway does not consume the challenge and no transaction waits for another service.
  */
 @Injectable()
 export class CreateListing {

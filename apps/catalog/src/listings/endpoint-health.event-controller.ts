@@ -14,7 +14,7 @@ export class EndpointHealthEventController {
     private readonly changes: ListingChanges,
   ) {}
 
-  /** A listing that was suspended because its endpoint failed becomes active when the endpoint recovers. */
+  /** Reactivates a listing that was suspended because its endpoint failed, once the endpoint recovers. */
   @HandleEvent(endpointChanged)
   async onEndpointChanged(events: ReceivedEvent<typeof endpointChanged>[], tx: Tx): Promise<void> {
     const working = await this.endpoints.project(tx, events);

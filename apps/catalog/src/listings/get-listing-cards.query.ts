@@ -10,7 +10,7 @@ const byIds = sql(
   'SELECT id, name, slug, delivery_type, provider_id, connection_instructions, auth_method, demo_endpoint FROM listings WHERE id = ANY($1::uuid[])',
 );
 
-/** Listings as their subscribers see them, in every status. */
+/** Returns listings in every status, as their subscribers see them. */
 @Injectable()
 export class GetListingCards {
   constructor(private readonly database: Database) {}

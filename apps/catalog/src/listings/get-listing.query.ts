@@ -19,7 +19,10 @@ const bySlug = sql(
   ),
 );
 
-/** One listing with all details, in one statement, which concurrent requests share. A listing that is not active is visible to its owner only. */
+/**
+ * Returns one listing with all details. Concurrent requests share one statement. Only the owner can see a listing that
+ * is not active.
+ */
 @Injectable()
 export class GetListing {
   private readonly byId: GroupLookup<DetailRow>;
@@ -40,13 +43,13 @@ export class GetListing {
     return found;
   }
 
-  /** As a transaction sees it that may have changed it. */
+  /** Reads the listing within a transaction, including its uncommitted changes. */
   async findIn(tx: Tx, id: string, viewerId: string): Promise<ListingDetail | undefined> {
     const [row] = await tx.query<DetailRow>(byId, [[id]]);
     return row && toDetail(row, this.platform.publicUrl, viewerId);
   }
 
-  /** Whatever its status; `ref` is a uuid or a slug. */
+  /** Returns the listing in any status; `ref` is a uuid or a slug. */
   private async find(ref: string, viewerId: string | undefined): Promise<ListingDetail | undefined> {
     const listings = isUuid(ref) ? this.byId : isSlug(ref) ? this.bySlug : null;
     const [row] = (await listings?.find(ref)) ?? [];

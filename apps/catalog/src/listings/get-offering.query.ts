@@ -19,7 +19,7 @@ const bySlug = sql(
   `SELECT ${COLUMNS} FROM listing_slugs s JOIN listings l ON l.id = s.listing_id ${JOINED} WHERE s.slug = $1`,
 );
 
-/** The offering of a listing in every status; the gateway decides whether it may be sold. */
+/** Returns the offering of a listing in any status; the gateway decides whether it may be sold. */
 @Injectable()
 export class GetOffering {
   constructor(private readonly database: Database) {}

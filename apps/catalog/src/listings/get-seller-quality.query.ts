@@ -5,7 +5,8 @@ import { Injectable } from '@nestjs/common';
 
 type SellerQuality = OutputOf<typeof getSellerQuality>;
 
-// A listing whose calls all failed has no successful calls, and has the weight of a single call.
+// Each listing has the weight of its calls_30d, and at least of one call, because calls_30d is 0 if all its calls
+// failed.
 const summarize = sql(
   'listing-quality.of-seller',
   `SELECT count(*) FILTER (WHERE endpoint.status = 'active')::int AS live_listings, coalesce(sum(calls_30d), 0)::int AS calls_30d,
@@ -15,7 +16,7 @@ const summarize = sql(
    WHERE l.provider_id = $1 AND l.status = 'active' AND l.pricing_model = 'per_call'`,
 );
 
-/** One statement, over a seller's listings alone. */
+/** Returns the quality of one seller's calls over all its listings. */
 @Injectable()
 export class GetSellerQuality {
   constructor(private readonly database: Database) {}

@@ -20,7 +20,7 @@ interface Moved {
 }
 
 /**
- * Holds a listing or releases it to its former state, on behalf of an operator. The change is published like every other, and
+ * Holds a listing, or releases it to its former state, for an operator. The change is published like any other, and
  * recorded with its reason in the same transaction.
  */
 @Injectable()

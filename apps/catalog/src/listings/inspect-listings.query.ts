@@ -46,13 +46,13 @@ type FoundRow = Omit<Found, 'failing_since' | 'created_at' | 'published_at' | 'u
 };
 
 export interface Namesakes {
-  /** The normalised name: without case, accents, spaces and punctuation. */
+  /** The normalised name, without case, accents, spaces and punctuation. */
   name: string;
   ids: string[];
   sellers: number;
 }
 
-/** Listings in every state, for operators. */
+/** Returns listings in every state, for operators. */
 @Injectable()
 export class InspectListings {
   constructor(
@@ -60,7 +60,7 @@ export class InspectListings {
     private readonly listings: ListingsRepository,
   ) {}
 
-  /** By uuid or slug; undefined when there is none. */
+  /** Finds a listing by uuid or slug; undefined if there is none. */
   async one(ref: string): Promise<Found | undefined> {
     const id = await this.listings.resolve(this.database, ref);
     const [row] = id === undefined ? [] : await this.database.query<FoundRow>(inFull, [id]);
@@ -79,7 +79,7 @@ export class InspectListings {
     return { listings: await this.database.query(isUuid(query) ? byId : byName, [query]) };
   }
 
-  /** The 100 most frequent names that more than one active listing has. Letters that look alike count as equal. */
+  /** Returns the 100 most frequent names that several active listings share. Lookalike letters count as equal. */
   namesakes(): Promise<Namesakes[]> {
     return this.database.query<Namesakes>(namesakes);
   }

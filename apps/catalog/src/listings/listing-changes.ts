@@ -37,8 +37,8 @@ export class ListingChanges {
   }
 
   /**
-   * Applies an action of an operator or of the gateway. Actions without a transition from the current state are ignored.
-   * @returns the listing as it was before, and the state it is in now; undefined when there is none.
+   * Applies an action of an operator or of the system. Actions without a transition from the current state are ignored.
+   * @returns the listing before the change and its new state; undefined if there is no listing.
    */
   async react(
     tx: Tx,
@@ -53,7 +53,7 @@ export class ListingChanges {
     return { before, state: wanted === state ? state : await this.apply(tx, before, {}, wanted, context) };
   }
 
-  /** @returns the state that the listing is in now, which is another than the wanted one where its seller may not sell. */
+  /** @returns the new state. It differs from `wanted` if the seller may not sell. */
   async apply(
     tx: Tx,
     listing: ListingFacts,
@@ -94,7 +94,10 @@ export class ListingChanges {
     tx.afterCommit(() => this.bus.signal(listingTouched, { listingId: listing.id, slugs }));
   }
 
-  /** What comes on the market, or back to it, does so only while its seller is not suspended and, where it costs something, does not owe too much. */
+  /**
+   * Replaces the state `active` by `suspended_by_system` if the seller is suspended, or if the listing is paid and the
+   * seller's fees are overdue.
+   */
   private async onMarket(tx: Tx, sellerId: string, priceMicros: string, state: ListingState): Promise<ListingState> {
     if (state !== 'active') return state;
     const mayNot = await this.providers.mayNotSell(tx, sellerId, priceMicros !== '0');

@@ -2,7 +2,10 @@ import { BodyCheck, problemOfSchema, TimeExceeded } from '@market/json-schema';
 
 type Json = Record<string, unknown> | null | undefined;
 
-/** Why the schemas of a listing, or its example, are not accepted. A call's body is a JSON object, and so is what its schema describes. */
+/**
+ * Returns why the schemas or the example of a listing are invalid. The body of a call is a JSON object, so the input
+ * schema must describe an object.
+ */
 export function schemaProblem({
   input_schema,
   example_input,
@@ -16,7 +19,7 @@ export function schemaProblem({
   if (!input_schema) return undefined;
   if (input_schema.type !== 'object')
     return { field: 'input_schema', problem: 'must have "type": "object" at its root' };
-  // Without an example no endpoint test could pass, and buyers could not see what to send.
+  // Endpoint tests send the example, and buyers see it.
   if (!example_input) return { field: 'example_input', problem: 'is required beside input_schema' };
   return misfitOf(input_schema, example_input);
 }

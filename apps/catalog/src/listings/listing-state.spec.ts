@@ -6,7 +6,9 @@ const OTHERS: (keyof Moves)[] = ['hold', 'release', 'suspend', 'resume'];
 const ALL: (keyof Moves)[] = [...OWNER, ...OTHERS];
 const HELD = LISTING_STATES.filter((each) => each.startsWith('held_as_'));
 
-/** Every state after each action; a denied action stays where it was, and nothing follows a removal. */
+/**
+ * Returns the state after each action. A denied action does not change the state, and the walk ends after a removal.
+ */
 function walk(from: ListingState, actions: (keyof Moves)[]): (ListingState | 'removed')[] {
   const path: (ListingState | 'removed')[] = [];
   let state = from;
@@ -19,7 +21,10 @@ function walk(from: ListingState, actions: (keyof Moves)[]): (ListingState | 're
   return path;
 }
 
-/** The same rules said another way: whether its owner offers it, whether its endpoint gave up, and whether an operator holds it. */
+/**
+ * A second implementation of the rules, from three values: the owner's offer, whether the system suspended the listing
+ * (`gaveUp`), and whether an operator holds it.
+ */
 class Model {
   private constructor(
     private offer: 'draft' | 'active' | 'withdrawn' | 'removed',

@@ -13,13 +13,20 @@ export const LISTING_STATES = [
   'held_as_active',
   'held_as_withdrawn',
 ] as const;
-/** `held_as_…`: suspended by an operator. */
+/** In the states `held_as_…` an operator has suspended the listing. */
 export type ListingState = (typeof LISTING_STATES)[number];
 
-/** `locked`: the owner may not change it. `draft_first`: an owner's own suspension ends in draft. */
+/**
+ * `locked`: the owner may not change the listing. `draft_first`: the owner must make its suspended listing a draft
+ * before it can be active.
+ */
 type Denial = { denied: 'locked' | 'draft_first' };
 
-/** The next state for each action. The first four are actions of the owner, the next two of an operator; the last two follow from its endpoint, which failed for long or works again, and from its seller's fees. */
+/**
+ * The next state for each action. The owner performs the first four actions and an operator the next two. The system
+ * performs the last two: it suspends and resumes a listing because of its endpoint, or because of its seller's fees or
+ * suspension.
+ */
 export interface Moves {
   edit: ListingState | Denial;
   set_draft: ListingState | Denial;
@@ -45,7 +52,10 @@ const held = (state: ListingState, release: ListingState): Moves => ({
   resume: state,
 });
 
-/** Every transition between the states of a listing. A listing that its owner withdrew stays withdrawn when its endpoint recovers or an operator releases it. */
+/**
+ * All transitions between the states of a listing. A listing that its owner withdrew stays withdrawn when its endpoint
+ * recovers or an operator releases it.
+ */
 export const TRANSITIONS: Record<ListingState, Moves> = {
   draft: {
     edit: 'draft',
@@ -82,7 +92,7 @@ export const TRANSITIONS: Record<ListingState, Moves> = {
     set_draft: locked,
     set_active: locked,
     delete: 'suspended_by_owner',
-    // The reason to suspend it is determined again after the release.
+    // After the release, the system checks again whether to suspend the listing.
     hold: 'held_as_active',
     release: 'suspended_by_system',
     suspend: 'suspended_by_system',

@@ -10,7 +10,7 @@ const columnsOf = (fields: object): string =>
     )
     .join(', ');
 
-/** A listing as it is shown. Its columns have the order and the names of `listingView`. */
+/** A listing as the API shows it. The columns have the order and the names of `listingView`. */
 export const VIEW_JSON = `(
   SELECT row_to_json(view) FROM (
     SELECT l.id, l.slug, l.provider_id, ${columnsOf(listedFields)},
@@ -40,11 +40,11 @@ export const DETAIL_JOINS = `${VIEW_JOINS}
 
 export interface DetailRow {
   view: ListingView;
-  /** `connection_instructions` is not for everyone: see `toDetail`. */
+  /** `toDetail` removes `connection_instructions` for other viewers than the owner. */
   details: Pick<ListingDetail, keyof typeof detailFields>;
   endpoint_status: string | null;
   gateway_limits: ListingDetail['gateway_limits'] | null;
-  /** The means are null with it. */
+  /** If it is null, the means below are null too. */
   review_count: number | null;
   accuracy: number;
   reliability: number;

@@ -17,7 +17,7 @@ export interface ListingFields extends Omit<
 /** All written columns of a listing. The column `search` is generated. */
 export interface Listing extends ListingFields, StateColumns {
   id: string;
-  /** Grows with each change. */
+  /** Increases with each change. */
   version: number;
   provider_id: string;
   slug: string;
@@ -79,7 +79,10 @@ export class ListingsRepository {
     return (await tx.query<ListingFacts>(lock, [id]))[0];
   }
 
-  /** The id for a uuid or for a current or former slug; undefined if there is none. A uuid is returned unchecked. */
+  /**
+   * Returns the id for a uuid or for a current or former slug; undefined if there is none. A uuid is returned
+   * unchecked.
+   */
   async resolve(from: Pick<Tx, 'query'>, ref: string): Promise<string | undefined> {
     if (isUuid(ref)) return ref;
     return isSlug(ref) ? (await from.query<{ id: string }>(idOfSlug, [ref]))[0]?.id : undefined;
@@ -91,7 +94,7 @@ export class ListingsRepository {
     return (await tx.query<{ count: number }>(countOfSeller, [sellerId]))[0]!.count;
   }
 
-  /** A seller's listings, or its paid ones, that are on the market, or that the system took off it. */
+  /** Returns the seller's listings, or only its paid ones, that are active or that the system suspended. */
   async ofSeller(
     tx: Tx,
     sellerId: string,
@@ -101,9 +104,7 @@ export class ListingsRepository {
     return rows.map(({ id }) => id);
   }
 
-  /**
-   * Reserves the best free slug of a name. It waits for concurrent transactions that reserve the same slug.
-   */
+  /** Reserves the best free slug of a name. It waits for concurrent transactions that reserve the same slug. */
   async claimSlug(tx: Tx, listingId: string, name: string): Promise<string> {
     const candidates = slugCandidates(name);
     for (;;) {

@@ -1,4 +1,4 @@
-/** Letters that look like a Latin letter, the ones most used for imitating names. */
+/** Letters that look like a Latin letter; these are the most common in imitated names. */
 const LETTERS = 'АВЕЅІЈКМНОРСТХУԚԜаеѕіјорсухһԁԛԝѵΑΒΕΖΗΙΚΜΝΟΡΤΥΧανικορυγօոսհցɡɑıǃ';
 const LATIN = 'ABESIJKMHOPCTXYQWaesijopcyxhdqwvABEZHIKMNOPTYXavikopuyonuhggail';
 
@@ -9,13 +9,13 @@ const WORD = /[\p{L}\p{M}\p{N}]+/gu;
 const LATIN_LETTER = /\p{Script=Latin}/u;
 const FOREIGN_LETTER = /(?!\p{Script=Latin})\p{L}/u;
 
-/** A word with its lookalikes replaced, where that makes a Latin word of it; otherwise as it is. */
+/** Replaces the lookalikes in a word if the result is a Latin word; otherwise returns the word unchanged. */
 export function readAsLatin(word: string): string {
   const read = [...word].map((letter) => LOOKALIKES.get(letter) ?? letter).join('');
   return FOREIGN_LETTER.test(read) ? word : read;
 }
 
-/** The first word that mixes alphabets and reads as a Latin word. */
+/** Returns the first word that mixes alphabets and reads as a Latin word. */
 export function disguisedWord(text: string): string | undefined {
   return text
     .normalize('NFKC')

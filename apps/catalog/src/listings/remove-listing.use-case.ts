@@ -9,7 +9,7 @@ import { stateOf, TRANSITIONS } from './listing-state.js';
 import { ListingsRepository } from './listings.repository.js';
 import { ListingChanges } from './listing-changes.js';
 
-/** Deletes a draft; a listing that was public is suspended instead. Repeating it changes nothing. */
+/** Deletes a draft, or suspends a listing that was public. Repeating it changes nothing. */
 @Injectable()
 export class RemoveListing {
   constructor(

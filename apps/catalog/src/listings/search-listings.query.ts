@@ -5,7 +5,7 @@ import { Injectable } from '@nestjs/common';
 import { ListingSearch } from '../search/listing-search.js';
 import { searchText } from '../search/search-text.js';
 
-/** A page of listings that match every filter, either active ones or the caller's own. */
+/** Returns a page of listings that match every filter: active listings, or the caller's own in every state. */
 @Injectable()
 export class SearchListings {
   constructor(private readonly search: ListingSearch) {}

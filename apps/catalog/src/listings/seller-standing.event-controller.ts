@@ -15,7 +15,10 @@ export class SellerStandingEventController {
     private readonly changes: ListingChanges,
   ) {}
 
-  /** Takes the paid listings of a seller that owes too much off the market, and brings them back when it has paid. Free ones stay. */
+  /**
+   * Suspends the paid listings of a seller whose fees are overdue, and resumes them when it has paid. Free listings
+   * stay active.
+   */
   @HandleEvent(sellerStandingChanged)
   async onSellerStandingChanged(events: ReceivedEvent<typeof sellerStandingChanged>[], tx: Tx): Promise<void> {
     for (const { payload, requestId } of events) {
@@ -25,7 +28,7 @@ export class SellerStandingEventController {
     }
   }
 
-  /** The same of all its listings, while an operator has suspended it. */
+  /** Suspends all listings of an agent while an operator has suspended it. */
   @HandleEvent(agentSuspensionChanged)
   async onAgentSuspensionChanged(events: ReceivedEvent<typeof agentSuspensionChanged>[], tx: Tx): Promise<void> {
     for (const { payload, requestId } of events) {

@@ -32,14 +32,17 @@ const RESERVED = new Set([
   'undefined',
 ]);
 
-/** Letters that Unicode does not decompose into an ASCII one. */
+/** Replacements for letters that Unicode does not decompose into an ASCII letter. */
 const FOLDED: Record<string, string> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', ı: 'i' };
 
 const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
 export const isSlug = (text: string): boolean => text.length <= MAX_LENGTH + 8 && SLUG.test(text);
 
-/** A name in lower-case ASCII words joined by hyphens; "listing" if it has none. A word that only looks Latin is treated as the Latin word. */
+/**
+ * Converts a name to lower-case ASCII words joined by hyphens, or to "listing" if it has none. Words with lookalike
+ * letters are read as Latin words.
+ */
 export function slugOf(name: string): string {
   const words = replaceWords(name.normalize('NFKC'), readAsLatin)
     .normalize('NFKD')
@@ -51,10 +54,10 @@ export function slugOf(name: string): string {
   return words.slice(0, MAX_LENGTH).replace(/-$/, '') || 'listing';
 }
 
-/** Candidates for the slug of a listing, best first and without end: the plain slug, a few numbered ones, then random ones. */
+/** Generates candidates for a slug without end, best first: the plain slug, a few numbered ones, then random ones. */
 export function* slugCandidates(name: string): Generator<string, never> {
   const base = slugOf(name);
-  // A slug that looks like an id or a path could not be reached.
+  // A slug that equals an id or a reserved path would be unreachable.
   if (!RESERVED.has(base) && !isUuid(base)) yield base;
   for (let number = 2; number <= NUMBERED; number += 1) yield `${base}-${number}`;
   for (;;) yield `${base}-${randomBytes(3).toString('hex')}`;

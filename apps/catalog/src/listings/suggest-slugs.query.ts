@@ -4,7 +4,7 @@ import { Injectable } from '@nestjs/common';
 import { ListingSearch } from '../search/listing-search.js';
 import { isSlug } from './slug.js';
 
-/** One statement, on the connections of searches. */
+/** Suggests slugs on the connection pool of searches. */
 @Injectable()
 export class SuggestSlugs {
   constructor(private readonly search: ListingSearch) {}

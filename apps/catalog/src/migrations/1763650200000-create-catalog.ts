@@ -2,7 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 const ROLE = 'market_catalog';
 
-/** The last digits of an id never change, and are not used again after a category is removed. */
+/** The last digits of an id never change, and are not reused after a category is removed. */
 const CATEGORIES: readonly [lastDigits: string, slug: string, name: string, description: string][] = [
   ['01', 'data-research', 'Data & Research', 'Datasets, enrichment, market and literature research'],
   ['02', 'search-web', 'Search & Web', 'Web search, crawling, scraping and page extraction'],
@@ -34,7 +34,7 @@ export class CreateCatalog1763650200000 implements MigrationInterface {
     await createChallenges(runner);
   }
 
-  /** The extensions stay: another schema may use them. */
+  /** The extensions stay, because other schemas may use them. */
   async down(runner: QueryRunner): Promise<void> {
     await runner.query('DROP FUNCTION corrected_query');
     await runner.query(
@@ -120,13 +120,14 @@ async function createProjections(runner: QueryRunner): Promise<void> {
 }
 
 async function createListings(runner: QueryRunner): Promise<void> {
-  // PostgreSQL's parser takes quadratic time over some long words ("a_a_a_…": a second for 10 KB), so that they are cut.
+  // PostgreSQL's parser takes quadratic time for some long words (a second for 10 KB of "a_a_a_…"), so long words are
+  // split.
   await runner.query(String.raw`
     CREATE FUNCTION words_of(text text) RETURNS tsvector
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN to_tsvector('pg_catalog.english', regexp_replace(text, '\S{128}', '\& ', 'g'))`);
   // Declared immutable although array_to_string is stable; for text[] the result depends on the argument only.
-  // Tags and docs are capped, since a tsvector holds 1 MB at most and the end of a long manual finds nothing useful.
+  // Tags and docs are truncated, because a tsvector holds 1 MB at most and the end of a long manual is of little use.
   await runner.query(`
     CREATE FUNCTION listing_document(name text, tags text[], description text, docs text) RETURNS tsvector
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -134,8 +135,8 @@ async function createListings(runner: QueryRunner): Promise<void> {
         || words_of(left(array_to_string(tags, ' '), 5000))
         || words_of(description)
         || words_of(left(coalesce(docs, ''), 10000))`);
-  // What a name reads as: without case, accents, spaces and punctuation, letters that look alike taken for the same.
-  // The pairs of translate() are those of listings/lookalikes.ts, and digits that read as letters.
+  // Normalises a name: removes case, accents, spaces and punctuation, and replaces lookalike letters.
+  // The pairs of translate() are those of listings/lookalikes.ts, and digits that look like letters.
   await runner.query(String.raw`
     CREATE FUNCTION name_reads_as(name text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -144,9 +145,11 @@ async function createListings(runner: QueryRunner): Promise<void> {
         'АВЕЅІЈКМНОРСТХУԚԜаеѕіјорсухһԁԛԝѵΑΒΕΖΗΙΚΜΝΟΡΤΥΧανικορυγօոսհցɡɑıǃ01',
         'ABESIJKMHOPCTXYQWaesijopcyxhdqwvABEZHIKMNOPTYXavikopuyonuhggailol'), NFKD)),
       '[\s\u0021-\u002f\u003a-\u0040\u005b-\u0060\u007b-\u007e\u00ad\u0300-\u036f\u200b-\u206f\ufe00-\ufe0f\ufeff]', '', 'g')`);
-  // What a search reads of thousands of rows stands first: a column is found behind those before it, one by one once they vary in length.
-  // is_live: whether its endpoint is active, kept by a trigger of endpoints.
-  // Vacuumed after 2 % of changes instead of 20 %: a page far down an order is counted off an index alone where the table is all visible.
+  // The columns that a search reads from thousands of rows come first: PostgreSQL must step over the preceding columns,
+  // which is slow after a column of variable length.
+  // is_live: whether the endpoint is active; a trigger on endpoints maintains it.
+  // Vacuum runs after 2 % of changes instead of 20 %, because searches of pages far down an order use index-only scans,
+  // which need an up-to-date visibility map.
   await runner.query(`
     CREATE TABLE listings (
       id uuid PRIMARY KEY,
@@ -189,7 +192,7 @@ async function createListings(runner: QueryRunner): Promise<void> {
       CHECK (status <> 'active' OR published_at IS NOT NULL),
       CHECK (pricing_model <> 'free' OR price_micros = 0)
     ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02)`);
-  // One seller's listings, newest first: counted for its limits.
+  // Used to count one seller's listings for its limits.
   await runner.query('CREATE INDEX listings_of_provider ON listings (provider_id, created_at DESC)');
   await runner.query('CREATE INDEX listings_name_reads_as ON listings (name_reads_as(name))');
   // Slugs of a listing that was public are kept, so that no other listing gets an address that buyers remember.
@@ -199,7 +202,7 @@ async function createListings(runner: QueryRunner): Promise<void> {
       listing_id uuid NOT NULL
     )`);
   await runner.query('CREATE INDEX listing_slugs_listing ON listing_slugs (listing_id)');
-  // Apart from listings: a counter in an indexed row would rewrite that row's full-text entries with every paid call.
+  // A separate table: a counter in listings would rewrite the full-text index entries of the row with every paid call.
   await runner.query(`
     CREATE TABLE listing_popularity (
       listing_id uuid PRIMARY KEY REFERENCES listings (id) ON DELETE CASCADE,
@@ -209,25 +212,30 @@ async function createListings(runner: QueryRunner): Promise<void> {
     ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02)`);
 }
 
-/** Which listings match is the GIN index's to say, in which order one of the others'; see search/postgres-listing-search.ts. */
+/**
+ * The GIN index finds the matches of a search, and the other indexes provide the sort orders; see
+ * search/postgres-listing-search.ts.
+ */
 async function createSearch(runner: QueryRunner): Promise<void> {
   for (const extension of ['pg_trgm', 'btree_gin'])
     await runner.query(`CREATE EXTENSION IF NOT EXISTS ${extension} SCHEMA public`);
   await runner.query(
     'CREATE INDEX listing_slugs_trigrams ON listing_slugs USING gin (slug gin_trgm_ops) WITH (fastupdate = off)',
   );
-  // Without a list of pending entries, which every search would read through, and which one unlucky writer would have to sort in.
+  // fastupdate is off, because every search would scan the list of pending entries, and one writer would have to merge
+  // it.
   await runner.query(
     `CREATE INDEX listings_search ON listings USING gin (search, category_id, pricing_model, delivery_type) WITH (fastupdate = off) WHERE status = 'active'`,
   );
-  // Without a text, one look at a b-tree: where three long lists of the GIN index would be intersected.
+  // For searches without a text, one lookup in a b-tree replaces the intersection of three long lists in the GIN index.
   await runner.query(
     `CREATE INDEX listings_filters ON listings (category_id, pricing_model, delivery_type) WHERE status = 'active'`,
   );
   await runner.query(`CREATE INDEX listings_newest ON listings (created_at, id) WHERE status = 'active'`);
   await runner.query(`CREATE INDEX listings_live ON listings (created_at, id) WHERE status = 'active' AND is_live`);
   await runner.query(`CREATE INDEX listings_price ON listings (price_micros, id) WHERE status = 'active'`);
-  // Prices depend on the model: the dearest call stands behind a quarter of a million subscriptions in the order of all.
+  // Prices depend on the model: in the order of all prices, the most expensive per_call listing follows about 250,000
+  // subscriptions.
   await runner.query(
     `CREATE INDEX listings_price_of_model ON listings (pricing_model, price_micros, id) WHERE status = 'active'`,
   );
@@ -237,16 +245,17 @@ async function createSearch(runner: QueryRunner): Promise<void> {
   await runner.query(
     'CREATE INDEX listing_popularity_reliable ON listing_popularity (reliability, listing_id) WHERE is_active',
   );
-  // The last digits of an id are random, so that the first listings of this order are a sample of all.
+  // The last digits of an id are random, so the first listings of this order are a random sample.
   await runner.query(
     `CREATE INDEX listings_sample ON listings (right(id::text, 8) COLLATE "C") WHERE status = 'active'`,
   );
-  // Every change of listings adds a row, so that no two writers wait for each other; a job sums them up. How many listings are active is
-  // the sum, and nothing has changed while the rows are as many and the last is the same one.
+  // Every change of listings inserts a row, so that writers do not wait for each other; a job merges the rows. The sum
+  // is the number of active listings. If the number of rows and the last id are unchanged, no listing has changed.
   await runner.query(
     'CREATE TABLE active_listings (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, change bigint NOT NULL)',
   );
-  // Every word that a listing ever had, for misspelt ones; whether one is still in use is asked when it matters.
+  // Every word that any listing ever had, for spelling corrections. The correction checks whether a word is still in
+  // use.
   await runner.query('CREATE TABLE listing_words (word text PRIMARY KEY)');
   await runner.query(
     'CREATE INDEX listing_words_trigrams ON listing_words USING gin (word gin_trgm_ops) WITH (fastupdate = off)',
@@ -256,8 +265,8 @@ async function createSearch(runner: QueryRunner): Promise<void> {
 }
 
 async function createTriggers(runner: QueryRunner): Promise<void> {
-  // Numbers resemble each other by accident and short words resemble too many, so that neither is corrected. In one order, so that
-  // two transactions with the same new words do not lock each other out.
+  // Words with fewer than three letters and numbers are not corrected, because too many are similar by chance. The
+  // words are inserted in one order, so that concurrent transactions with the same new words do not deadlock.
   const keepWords = (listings: string): string => String.raw`
     INSERT INTO listing_words SELECT DISTINCT lexeme COLLATE "C" FROM ${listings}, unnest(listing.search)
       WHERE lexeme ~ '[[:alpha:]]{3}' AND length(lexeme) <= 64 AND lexeme !~ '[''\\]' ORDER BY 1 ON CONFLICT DO NOTHING;`;
@@ -309,14 +318,14 @@ async function createTriggers(runner: QueryRunner): Promise<void> {
 }
 
 /**
- * A query in which every word that no active listing has is replaced by the most similar ones that some have, as pg_trgm
- * compares them; the same query where there is none. Negated words stay, and of unknown ones the ninth and later.
+ * Replaces every word of a query that occurs in no active listing by the most similar words that do, as measured by
+ * pg_trgm. Words without a similar one, negated words, and unknown words after the eighth stay unchanged.
  */
 async function createCorrection(runner: QueryRunner): Promise<void> {
   const isInUse = (word: string): string =>
     `EXISTS (SELECT FROM listings WHERE status = 'active' AND search @@ quote_literal(${word})::tsquery)`;
-  // Planned for each word: a common one is met at once in any order, a rare one is looked up. The closer words are looked for
-  // first, since many words share three trigrams, and few share half of them.
+  // The existence check is planned for each word, because common and rare words need different plans. High similarity
+  // is tried first, because many words share three trigrams, and few share half of them.
   await runner.query(String.raw`
     CREATE FUNCTION corrected_query(asked tsquery) RETURNS tsquery
     LANGUAGE plpgsql STABLE SET search_path FROM CURRENT SET pg_trgm.similarity_threshold = 0.3 SET plan_cache_mode = force_custom_plan AS $$

@@ -3,7 +3,7 @@ import { HandleEvent, type ReceivedEvent } from '@market/messaging';
 import { sql, type Tx } from '@market/persistence';
 import { Controller } from '@nestjs/common';
 
-// The column is named for what was sold first.
+// The column `completed_calls` also counts subscriptions; it was named when only calls were sold.
 const count = sql(
   'listing-popularity.count',
   `UPDATE listing_popularity popularity SET completed_calls = popularity.completed_calls + counted.purchases
@@ -11,7 +11,10 @@ const count = sql(
    WHERE popularity.listing_id = counted.listing_id`,
 );
 
-/** Popular is what was paid for and delivered, and what was subscribed to. A listing that is gone by now has no counter, and needs none. */
+/**
+ * Counts completed payments and started subscriptions as the popularity of a listing. Events of a deleted listing are
+ * ignored.
+ */
 @Controller()
 export class PopularityEventController {
   @HandleEvent(paymentCompleted)

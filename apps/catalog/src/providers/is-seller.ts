@@ -1,4 +1,4 @@
 import type { Principal } from '@market/contracts';
 
-/** Listings belong to agents that sell; a human operator only watches them. */
+/** Listings belong to agents that sell; a human can only view them. */
 export const isSeller = ({ accountType, role }: Principal): boolean => accountType === 'agent' && role !== 'buyer';

@@ -7,7 +7,8 @@ import { Database, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
 const exists = sql('providers.exists', 'SELECT 1 FROM providers WHERE id = $1');
-// Registration is the oldest state of a profile, and a profile asked for is newer: neither overwrites what is known.
+// The profile at registration is the oldest state, and a requested profile is at least as new: neither overwrites a
+// stored one.
 const keep = sql(
   'providers.keep',
   `INSERT INTO providers (id, display_name, avatar_url, account_type, is_verified)
@@ -28,7 +29,7 @@ const setSuspension = sql(
   'UPDATE providers SET is_suspended = $3, suspension_version = $2 WHERE id = $1 AND suspension_version < $2 RETURNING id',
 );
 
-/** Sellers: what listings show of them, a projection of public profiles, and whether they may sell. */
+/** Stores what listings show of their sellers, a projection of public profiles, and whether the sellers may sell. */
 @Injectable()
 export class Providers {
   constructor(
@@ -36,7 +37,7 @@ export class Providers {
     private readonly bus: MessageBus,
   ) {}
 
-  /** Asks identity for a seller whose registration has not reached us yet. */
+  /** Requests a seller's profile from identity if the event of its registration has not arrived yet. */
   async ensureKnown(id: string, context: RequestContext): Promise<void> {
     if ((await this.database.query(exists, [id])).length > 0) return;
     const { agents } = await this.bus.request(getAgents, { ids: [id] }, context);
@@ -44,12 +45,15 @@ export class Providers {
     await this.keep(this.database, agents);
   }
 
-  /** Whether a seller's listings, or its paid ones, are off the market. It stays so until the transaction ends. */
+  /**
+   * Returns whether the seller's listings, or only its paid ones, are off the market. A lock keeps the answer valid
+   * until the transaction ends.
+   */
   async mayNotSell(tx: Tx, id: string, isPaid: boolean): Promise<boolean> {
     return (await tx.query<{ may_not: boolean }>(mayNotSell, [id, isPaid]))[0]?.may_not === true;
   }
 
-  /** @returns false if something newer is known, or nothing of the seller. */
+  /** @returns false if a newer version is stored, or the seller is unknown. */
   async setStanding(
     tx: Tx,
     { sellerId, version, isOverdue }: PayloadOf<typeof sellerStandingChanged>,
@@ -57,7 +61,7 @@ export class Providers {
     return (await tx.query(setStanding, [sellerId, version, isOverdue])).length > 0;
   }
 
-  /** @returns false if something newer is known, or nothing of the seller. */
+  /** @returns false if a newer version is stored, or the seller is unknown. */
   async setSuspension(
     tx: Tx,
     { agentId, version, isSuspended }: PayloadOf<typeof agentSuspensionChanged>,

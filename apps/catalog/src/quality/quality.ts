@@ -30,10 +30,10 @@ const rank = sql(
 );
 const forget = sql('listing-quality.forget', 'DELETE FROM listing_quality WHERE listing_id = $1');
 
-/** What listings show of the calls that were made of them, as the gateway measured it, and the order `reliable`, which follows from it. */
+/** Stores the quality of listings' calls, as the gateway measured it, and derives the order `reliable` from it. */
 @Injectable()
 export class Quality {
-  /** Stores the newest version of each listing's. */
+  /** Stores the newest version for each listing. */
   async project(tx: Tx, events: ReceivedEvent<typeof listingQualityMeasured>[]): Promise<void> {
     const updates = events.map((event) => event.payload);
     const listingIds = updates.map(({ listingId }) => listingId);
@@ -46,7 +46,7 @@ export class Quality {
     await this.rank(tx, listingIds);
   }
 
-  /** Live listings come first, ordered by the lower bound of their success rate. */
+  /** Updates the order: live listings come first, ordered by the lower bound of their success rate. */
   async rank(tx: Tx, listingIds: string[]): Promise<void> {
     await tx.query(rank, [listingIds]);
   }

@@ -3,7 +3,7 @@ import { HandleEvent, type ReceivedEvent } from '@market/messaging';
 import { sql, type Tx } from '@market/persistence';
 import { Controller } from '@nestjs/common';
 
-// Reviews are never taken back, so that of two summaries the one of more reviews is the later one.
+// Reviews are never removed, so the summary with more reviews is the later one.
 const keepLatest = sql(
   'listing-ratings.keep-latest',
   `INSERT INTO listing_ratings AS known (listing_id, review_count, accuracy, reliability, value)
@@ -13,7 +13,7 @@ const keepLatest = sql(
    WHERE known.review_count < excluded.review_count`,
 );
 
-/** What listings show of their reviews: a projection of what reputation counted. */
+/** Stores the ratings that listings show, a projection of the summaries of reputation. */
 @Controller()
 export class RatingsEventController {
   @HandleEvent(listingRated)

@@ -19,7 +19,7 @@ const seed: CommandDefinition = {
     const startedAt = performance.now();
     const database = container.get(Database);
     const action = { operator, command: 'listings seed', subject: `${count} listings`, reason: null };
-    // Noted first, since the listings are many transactions.
+    // The action is recorded first, because the listings are written in many transactions.
     await database.transaction((tx) => recordOperatorAction(tx, action));
     await writeSamples(database, count, (written) => {
       if (written % PROGRESS_INTERVAL === 0) process.stderr.write(`${written} listings\n`);

@@ -3,7 +3,7 @@ import { batchSql, sql, type Database } from '@market/persistence';
 
 const listOf = (text: string): string[] => text.split(/\s+/);
 
-/** What services are about, the most common first: English, so that stemming has its work. */
+/** English words for the subjects of services, most common first, so that search stems them. */
 const SUBJECTS =
   listOf(`data search text image market price weather news report document company language video audio customer
   translation forecast payment code test security risk contract invoice map route travel flight hotel stock token wallet
@@ -28,20 +28,22 @@ const DELIVERY = ['api', 'webhook', 'streaming', 'batch', 'file'];
 const YEAR_MS = 365 * 86_400_000;
 const LISTINGS_PER_SELLER = 100;
 const BATCH_SIZE = 2_000;
-/** Words are as common as Zipf's law has it, with Mandelbrot's shift: the first few about equally. */
+/** Word frequencies follow the Zipf–Mandelbrot law; the shift makes the first few words about equally frequent. */
 const SHIFT = 6;
-/** From here on words are rarer than that law has them, and so there is no end of them; English has this bend too. */
+/** From this rank on, words are rarer than the law says, and the vocabulary is unbounded. English has the same bend. */
 const BEND = 8_000 + SHIFT;
 const COMMON = Math.log(BEND / SHIFT);
 
-/** The vocabulary grows as the square root of what is written in it (Heaps' law). */
+/** Returns a random subject. The vocabulary grows with the square root of the text length (Heaps' law). */
 function subject(): string {
   const at = Math.random() * (COMMON + 1);
   const rank = Math.floor((at < COMMON ? SHIFT * Math.exp(at) : BEND / (COMMON + 1 - at)) - SHIFT);
   return SUBJECTS[rank] ?? coined(rank);
 }
 
-/** A word of two syllables or more that no other number has; 31 shares no factor with the number of syllables. */
+/**
+ * Returns a unique word of at least two syllables for a number. 31 and the number of syllables have no common factor.
+ */
 function coined(number: number): string {
   let word = '';
   for (let rest = number + SYLLABLES.length; rest > 0; rest = Math.floor(rest / SYLLABLES.length)) {
@@ -50,7 +52,7 @@ function coined(number: number): string {
   return word;
 }
 
-/** The first items are common and the last ones rare. */
+/** Chooses an item; the first items are common and the last ones rare. */
 const skewed = <T>(items: readonly T[]): T => items[Math.floor(Math.random() ** 2 * items.length)]!;
 const between = (min: number, max: number): number => min + Math.floor(Math.random() * (max - min + 1));
 const many = (count: number): string[] => Array.from({ length: count }, subject);
@@ -65,7 +67,7 @@ function sampleListing(providerIds: readonly string[], categoryIds: readonly str
   const name = capital([skewed(['', skewed(QUALITIES)]), ...subjects].join(' ').trim()).slice(0, 100);
   const pricingModel = skewed(PRICING);
   const [least, most] = pricingModel === 'per_call' ? [0.001, 5] : [5, 5_000];
-  // Evenly over the orders of magnitude, and one in four just what others ask.
+  // Prices are spread evenly over the orders of magnitude, and one in four is rounded to one digit.
   const dollars = (least * (most / least) ** Math.random()).toPrecision(Math.random() < 0.25 ? 1 : 3);
   return {
     id,
@@ -114,9 +116,9 @@ const asOwner = sql('samples.as-owner', 'SET LOCAL ROLE NONE');
 const analyze = sql('samples.analyze', 'ANALYZE listings, listing_slugs, listing_popularity, listing_words, providers');
 
 /**
- * Writes listings as a large market would have them, with their sellers, directly into the tables of the catalog: no
- * event is emitted, they have no endpoints, and the sellers are unknown to identity.
- * @param onWritten is called with the number of listings so far.
+ * Writes listings of a large sample market, and their sellers, directly into the tables of the catalog. It emits no
+ * events; the listings have no endpoints in the gateway, and identity does not know the sellers.
+ * @param onWritten is called with the number of listings written so far.
  */
 export async function writeSamples(
   database: Database,
@@ -136,9 +138,9 @@ export async function writeSamples(
       onWritten((written += size));
     }
   };
-  // The database works on one batch while the next is made.
+  // Two loops run concurrently, so that one generates a batch while the database writes another.
   await Promise.all([lane(), lane()]);
-  // Plans made for a few listings are wrong for very many, and the next autovacuum may be a minute away.
+  // The statistics of a few listings lead to bad plans for many, and the next autovacuum may be a minute away.
   await database.transaction(async (tx) => {
     await tx.query(asOwner);
     await tx.query(analyze);

@@ -1,28 +1,28 @@
 import type { InputOf } from '@market/contracts';
 import type { searchListings } from '@market/contracts/catalog';
 
-/** All that is given must hold; prices are inclusive. */
+/** A listing must match all given filters; price bounds are inclusive. */
 export interface WantedListings extends Omit<InputOf<typeof searchListings>, 'q' | 'mine' | 'page' | 'limit'> {
-  /** As people type it: words, "phrases", or, and a minus for not. */
+  /** The search text as entered: words, "quoted phrases", `or`, and `-` for exclusion. */
   text?: string;
-  /** In every state, and not the active ones alone. */
+  /** Includes listings in every state instead of active ones only. */
   inEveryState?: boolean;
   offset: number;
   limit: number;
 }
 
 export interface FoundListings {
-  /** An array of `listingView`, as text. */
+  /** A JSON array of `listingView`. */
   itemsJson: string;
   total: number;
-  /** Whether `total` is PostgreSQL's estimate; up to 10,000 it never is. */
+  /** Whether `total` is an estimate. Totals up to 10,000 are always exact. */
   totalIsEstimate: boolean;
 }
 
-/** Which listings are wanted, and in which order; an answer knows everything that was committed before it was asked for. */
+/** Searches the listings. A result includes everything that was committed before the search started. */
 export abstract class ListingSearch {
   abstract find(wanted: WantedListings): Promise<FoundListings>;
 
-  /** Slugs of active listings that resemble this one, the most alike first. */
+  /** Returns slugs of active listings that are similar to the given slug, most similar first. */
   abstract slugsLike(slug: string): Promise<string[]>;
 }

@@ -21,19 +21,19 @@ import {
   type Query,
 } from './search-sql.js';
 
-/** Where one road ends and the next begins, in listings. */
+/** The numbers of listings at which the search switches between its strategies. */
 export interface SearchBounds {
-  /** Totals up to this one are exact. */
+  /** Totals up to this number are exact. */
   counted: number;
-  /** Taken at random, to tell how many of all match. */
+  /** The size of the random sample from which the number of matches is estimated. */
   sample: number;
-  /** A finer sample, to tell where the matches far down an order stand. */
+  /** The size of the larger sample from which the position of matches far down an order is estimated. */
   landmarks: number;
-  /** Looked at along the index of an order until a page is met. */
+  /** The maximum number of listings to scan along the index of a sort order to fill a page. */
   followed: number;
-  /** Matches that are sorted for one page. */
+  /** The maximum number of matches to sort for one page. */
   sorted: number;
-  /** From this offset on, a page begins where the one before was seen to end. */
+  /** From this offset on, the end of each page is cached, and the next page starts there. */
   joined: number;
 }
 
@@ -45,26 +45,31 @@ export const BOUNDS: SearchBounds = {
   sorted: 20_000,
   joined: 200,
 };
-/** What looking at a listing along an order costs, where one of many that are sorted costs 1. Without a text, the GIN index intersects longer lists. */
+/**
+ * The cost of scanning one listing along the index of a sort order, relative to sorting one match. Without a text, the
+ * GIN index has to intersect longer lists.
+ */
 const FOLLOWED_FOR_SORTED = { withText: 1.5, withoutText: 0.25 };
-/** How much dearer it is to follow an order whose keys are in another table. */
+/** The factor by which a scan costs more if the sort key is in another table. */
 const LOOKED_UP = 2;
 const COUNT_CACHE_TTL_MS = 60_000;
 
-/** Connections for searches alone: however many there are, the rest of the catalog has its own. */
+/**
+ * A separate connection pool for searches, so that many searches do not take connections from the rest of the catalog.
+ */
 const CONNECTIONS = {
   poolSize: 4,
   statementTimeoutMs: 3_000,
   settings: {
     // Enough for an exact bitmap of the pages of a million listings.
     work_mem: '32MB',
-    // Which road a statement takes is decided here, by what was counted; the planner is left with the indexes.
+    // The search chooses the strategy from its own counts, so the planner is limited to index scans.
     random_page_cost: '1.1',
     enable_seqscan: 'off',
     enable_hashjoin: 'off',
     enable_mergejoin: 'off',
     jit: 'off',
-    // Many search at a time.
+    // Many searches run concurrently.
     max_parallel_workers_per_gather: '0',
     'pg_trgm.similarity_threshold': '0.4',
   },
@@ -79,23 +84,22 @@ const sumUp = sql(
   `WITH former AS (DELETE FROM active_listings WHERE (SELECT count(*) FROM active_listings) > 1 RETURNING change)
    INSERT INTO active_listings (change) SELECT sum(change) FROM former HAVING count(*) > 0`,
 );
-// Bounded: of very many that resemble it, not all are compared.
+// The LIMIT bounds the number of similar slugs that are compared.
 const alike = sql(
   'listing-slugs.alike',
   `SELECT slug FROM (SELECT slug, listing_id FROM listing_slugs WHERE slug % $1 LIMIT 200) found
    WHERE EXISTS (SELECT FROM listings WHERE id = listing_id AND status = 'active') ORDER BY similarity(slug, $1) DESC, slug LIMIT 3`,
 );
 const SUMMARY_INTERVAL_MS = 60_000;
-/** As many as CATALOG_LISTINGS_PER_SELLER_MAX may be. */
+/** The maximum value of CATALOG_LISTINGS_PER_SELLER_MAX. */
 const MAX_OF_SELLER = 1_000_000;
 
 interface ActiveCount {
   active: number;
-  /** Another after every change of a listing. */
+  /** Changes with every change of a listing. */
   version: string;
 }
 
-/** How many listings match. */
 interface Count {
   matches: number;
   isEstimate: boolean;
@@ -114,7 +118,7 @@ const NOTHING: Page = { ids: [], key: null };
 export class PostgresListingSearch extends ListingSearch implements OnModuleInit, OnModuleDestroy {
   private connections: Database | undefined;
   private readonly totals = new LRUCache<string, Total>({ max: 5_000, ttl: COUNT_CACHE_TTL_MS });
-  /** By filters, order and offset, where the page before it ended. */
+  /** The end of the previous page, by filters, order and offset. */
   private readonly ends = new LRUCache<string, PageEnd>({ max: 5_000, ttl: COUNT_CACHE_TTL_MS });
 
   constructor(
@@ -151,7 +155,7 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
     return (await this.connections!.query<{ slug: string }>(alike, [slug])).map((row) => row.slug);
   }
 
-  /** The listings of one seller are few enough to be sorted. */
+  /** Sorts all matches, because the listings of one seller are few. */
   private async findOfSeller(query: Query): Promise<FoundListings> {
     const { matches, ...page } = await this.ask<Page & { matches: number }>(
       fewMatches(query, { most: MAX_OF_SELLER, sortable: MAX_OF_SELLER }),
@@ -163,7 +167,7 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
     const { active, version } = activeCount;
     const filters = JSON.stringify(filterValues(query));
     let total = this.totals.get(filters);
-    // An estimate may be a minute old; what was counted holds until a listing changes.
+    // An estimate is cached for a minute; an exact count is valid until a listing changes.
     if (!total || (!total.isEstimate && total.version !== version)) {
       const { sorted, ...counted } = await this.count(query, activeCount);
       if (counted.matches === 0) return this.findCorrected(query, activeCount);
@@ -182,12 +186,13 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
     return { itemsJson, total, totalIsEstimate: isEstimate };
   }
 
-  /** With the page that was asked for where it came of itself. */
+  /** Counts the matches. The result includes the requested page if the same statement could return it. */
   private async count(query: Query, { active, version }: ActiveCount): Promise<Total & { sorted?: Page }> {
     const most = this.bounds.counted;
     const guess = await this.guess(query, active);
     if (!guess.isCertainlyMany && hasText(query)) {
-      // Matches have their keys with them, but for their popularity and reliability, which is looked up: not for more of them than an order is followed for.
+      // The statement looks up popularity or reliability for each match, so it sorts at most as many matches as a scan
+      // of the order would cost.
       const sortable = isCounted(query.sort)
         ? Math.min(most, Math.ceil(Math.sqrt(FOLLOWED_FOR_SORTED.withText * (query.offset + query.limit) * active)))
         : most;
@@ -196,14 +201,14 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
       );
       if (matches <= most) return { matches, isEstimate: false, version, ...(matches <= sortable && { sorted: page }) };
     } else if (!guess.isCertainlyMany) {
-      // Counted off an index alone, which knows neither keys nor ids.
+      // This is an index-only scan, which returns neither sort keys nor ids.
       const { matches } = await this.ask<{ matches: number }>(matchesOf(query, most + 1));
       if (matches <= most) return { matches, isEstimate: false, version };
     }
     return { matches: Math.max(guess.matches, most + 1), isEstimate: true, version };
   }
 
-  /** No listing has what a text asks for, or it is misspelt. */
+  /** Called if nothing matches. Searches again with the corrected text if the text has a spelling correction. */
   private async findCorrected({ text, ...query }: Query, activeCount: ActiveCount): Promise<FoundListings> {
     if (text !== undefined) {
       const { asked, corrected } = await this.ask<{ asked: string; corrected: string }>(correction(text));
@@ -212,7 +217,10 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
     return { itemsJson: '[]', total: 0, totalIsEstimate: false };
   }
 
-  /** How many listings match, going by a sample; certain where five standard deviations lie between that and what is counted. */
+  /**
+   * Estimates the number of matches from a sample. `isCertainlyMany` is true if the estimate exceeds the counting limit
+   * by five standard deviations.
+   */
   private async guess(query: Query, active: number): Promise<{ matches: number; isCertainlyMany: boolean }> {
     const { counted, sample } = this.bounds;
     if (active <= counted) return { matches: 0, isCertainlyMany: false };
@@ -233,7 +241,7 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
     return isBackward ? { ...page, ids: page.ids.reverse() } : page;
   }
 
-  /** A page of so many matches. */
+  /** Returns one page, given the number of matches, and caches where it ends. */
   private async pageAmong(query: Query, matches: number, active: number): Promise<Page> {
     const { offset, limit } = query;
     const place = (at: number): string => [at, query.sort, JSON.stringify(filterValues(query))].join(' ');
@@ -256,13 +264,16 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
     if (isFollowable && !(isSortable && matches < following)) {
       const most = 3 * followed + 1_000;
       const page = await this.ask<Page>(follow(query, { offset, most }));
-      // Where matches are this much rarer at the head of the order, they may all stand at its end.
+      // If the start of the order has this few matches, they may all be at its end.
       if (page.ids.length === limit || most >= active) return page;
     }
     return this.ask<Page>(fewMatches(query, { most: active, sortable: active }));
   }
 
-  /** A page that begins about where the offset is: behind the match of a sample that has as large a share of all before it. */
+  /**
+   * Returns a page that starts near the offset. It starts the scan at a sampled match that has about the same share of
+   * all matches before it.
+   */
   private async pageNear(query: Query, matches: number, active: number): Promise<Page> {
     const { offset } = query;
     const mark = await this.ask<(PageEnd & { share: number }) | undefined>(
@@ -272,7 +283,10 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
     return this.ask<Page>(follow(query, { after: mark, offset: Math.max(offset - passed, 0), most: active }));
   }
 
-  /** An estimate that the page beside it does not belie: behind a full page is another, behind a short one is none. */
+  /**
+   * Adjusts an estimated total to the page: a full page is followed by another match, and a page that is not full is
+   * the last one.
+   */
   private totalBeside({ ids }: Page, { offset, limit }: Query, estimate: number): number {
     const end = offset + ids.length;
     if (ids.length === limit) return Math.max(estimate, end + 1);

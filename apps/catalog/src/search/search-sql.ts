@@ -3,24 +3,24 @@ import { VIEW_JOINS, VIEW_JSON } from '../listings/listing-views.js';
 import type { WantedListings } from './listing-search.js';
 
 export interface Query extends WantedListings {
-  /** What a misspelt `text` is taken for, as PostgreSQL prints it. */
+  /** The corrected query for a misspelt `text`, as PostgreSQL prints it. */
   tsquery?: string;
 }
 
-/** A listing's place in an order: its key there, as text, and its id. */
+/** A listing's position in an order: its sort key, as text, and its id. */
 export interface PageEnd {
   key: string;
   id: string;
 }
 
-/** The listings of a page, in their order. */
+/** The ids of a page's listings, in order. */
 export interface Page {
   ids: string[];
-  /** The last one's key; null where there is none. */
+  /** The sort key of the last listing; null if the page is empty. */
   key: string | null;
 }
 
-/** A statement and its values. */
+/** A statement and its parameters. */
 export type Bound = [Statement, unknown[]];
 type Bind = (value: unknown, type: string) => string;
 
@@ -38,11 +38,11 @@ const ORDERS: Record<WantedListings['sort'], Order> = {
   price_high: { column: 'l.price_micros', type: 'bigint', isAscending: false },
 };
 
-/** The keys of these orders are in `listing_popularity`. */
+/** Whether the sort key of the order is in `listing_popularity`. */
 export const isCounted = (sort: WantedListings['sort']): boolean => sort === 'popular' || sort === 'reliable';
 const isByPrice = (sort: WantedListings['sort']): boolean => sort === 'price_low' || sort === 'price_high';
 
-/** The values by which a search leaves listings out, in one order; undefined where one is not given. */
+/** The values of all filters, in a fixed order; a filter that is not given is undefined. */
 export const filterValues = ({
   text,
   tsquery,
@@ -58,14 +58,14 @@ export const isFiltered = (query: Query): boolean => filterValues(query).some((g
 
 export const hasText = ({ text, tsquery }: Query): boolean => text !== undefined || tsquery !== undefined;
 
-/** How many listings match. @param most counted. */
+/** Counts the matching listings, up to `most`. */
 export const matchesOf = (query: Query, most: number): Bound =>
   planned(
     (bind) =>
       `SELECT count(*)::int AS matches FROM (SELECT FROM listings l WHERE ${conditionsOf(query, bind).join(' AND ')} LIMIT ${bind(most, 'bigint')}) found`,
   );
 
-/** How many listings match, and the page of them where they are few enough to be sorted. @param most counted. */
+/** Counts the matching listings, up to `most`. Returns their page if at most `sortable` match. */
 export function fewMatches(query: Query, { most, sortable }: { most: number; sortable: number }): Bound {
   return planned((bind) => {
     const found = `SELECT l.id, ${knownKey(query)} AS key FROM listings l WHERE ${conditionsOf(query, bind).join(' AND ')} LIMIT ${bind(most, 'bigint')}`;
@@ -75,17 +75,17 @@ export function fewMatches(query: Query, { most, sortable }: { most: number; sor
 }
 
 export interface PageRange {
-  /** Begins behind this place of the order; with its first listing where absent. */
+  /** The page starts after this position; if absent, at the start of the order. */
   after?: PageEnd;
-  /** Matches passed over from there on. */
+  /** The number of matches to skip from there. */
   offset: number;
-  /** Listings looked at, whether they match or not. */
+  /** The maximum number of listings to scan, matching or not. */
   most: number;
-  /** From the end of the order. */
+  /** Scans from the end of the order. */
   isBackward?: boolean;
 }
 
-/** The page met first along the index of an order. */
+/** Scans the index of the sort order until the page is full. */
 export function follow(query: Query, { after, offset, most, isBackward = false }: PageRange): Bound {
   return prepared((bind) => {
     const { column, type, isAscending } = ORDERS[query.sort];
@@ -111,7 +111,7 @@ export function follow(query: Query, { after, offset, most, isBackward = false }
   });
 }
 
-/** What listings show, of a page. */
+/** Returns the listings of a page as JSON. */
 export const shown = ({ inEveryState = false }: Query, ids: string[]): Bound =>
   prepared(
     (bind) => `
@@ -120,13 +120,13 @@ export const shown = ({ inEveryState = false }: Query, ids: string[]): Bound =>
       WHERE l.status = 'active' OR ${bind(inEveryState, 'boolean')}`,
   );
 
-/** How many of some listings taken at random match. */
+/** Counts the matches in a random sample of listings. */
 export const matchesInSample = (query: Query, size: number): Bound =>
   prepared((bind) => `SELECT count(*)::int AS hits FROM (${sampleOf(query, size, bind)}) sampled WHERE fits`);
 
 /**
- * The last of a sample's matches that stands before a share of all matches in the order asked for, and which share stands up to it;
- * none where that is the first.
+ * Returns the sampled match at the given share of all matches, in the requested order, and the share of matches up to
+ * it. Returns no row if that position is before the first sampled match.
  */
 export const landmark = (query: Query, { size, share }: { size: number; share: number }): Bound =>
   prepared(
@@ -137,7 +137,7 @@ export const landmark = (query: Query, { size, share }: { size: number; share: n
       WHERE found.before > 0 ORDER BY ${inOrder(query, 'keyed.')} LIMIT 1 OFFSET greatest((SELECT before FROM found) - 1, 0)`,
   );
 
-/** A text and what is likely meant by it; both as PostgreSQL prints them. */
+/** Returns the query of a text and its spelling correction, both as PostgreSQL prints them. */
 export const correction = (text: string): Bound =>
   prepared(
     (bind) =>
@@ -147,7 +147,10 @@ export const correction = (text: string): Bound =>
 const ACTIVE = `l.status = 'active'`;
 const MOST_RELIABLE = '9223372036854775807::bigint';
 
-/** Planned for its values each time: which of several indexes a filter narrows down the most depends on them. */
+/**
+ * Builds a statement that PostgreSQL plans for the values of each execution, because the most selective index depends
+ * on them.
+ */
 function planned(write: (bind: Bind) => string): Bound {
   const values: unknown[] = [];
   const text = write((value, type) => `$${values.push(value)}::${type}`);
@@ -156,7 +159,7 @@ function planned(write: (bind: Bind) => string): Bound {
 
 const names = new Map<string, string>();
 
-/** Planned once a connection: there is one way alone to go about it. */
+/** Builds a prepared statement, which PostgreSQL plans once per connection, because only one plan is suitable. */
 function prepared(write: (bind: Bind) => string): Bound {
   const [{ text }, values] = planned(write);
   const name = names.get(text) ?? `listing-search.${names.size}`;
@@ -165,8 +168,8 @@ function prepared(write: (bind: Bind) => string): Bound {
 }
 
 /**
- * websearch_to_tsquery takes whatever people type. English stemming serves the language that most listings are written in
- * ("translations" finds "translator"), and other languages keep their whole words; `simple` would give both only the latter.
+ * websearch_to_tsquery accepts any input. The `english` configuration stems English words ("translations" finds
+ * "translator") and keeps words of other languages whole; `simple` would stem none.
  */
 const parsed = (text: string, bind: Bind): string =>
   `websearch_to_tsquery('pg_catalog.english', ${bind(text, 'text')})`;
@@ -187,7 +190,7 @@ function filtersOf(query: Query, bind: Bind): string[] {
   return filters;
 }
 
-/** Filters by price, which depends on the model; what is live is sold by the call. */
+/** The filters that restrict the price or the pricing model. Live listings always have the model `per_call`. */
 function priceFiltersOf({ pricingModel, minPriceMicros, maxPriceMicros, live }: Query, bind: Bind): string[] {
   const filters: string[] = live ? [`l.pricing_model = 'per_call'`] : [];
   if (pricingModel !== undefined) filters.push(`l.pricing_model = ${bind(pricingModel, 'text')}`);
@@ -196,11 +199,12 @@ function priceFiltersOf({ pricingModel, minPriceMicros, maxPriceMicros, live }: 
   return filters;
 }
 
-/** Which part of the index of an order has all matches. */
+/** Restricts a scan to the part of the order's index that contains all matches. */
 function rangeOf(query: Query, bind: Bind): string[] {
   if (isByPrice(query.sort)) return priceFiltersOf(query, bind);
   if (query.sort !== 'reliable') return [];
-  // The reliability of what is not sold by the call is 0, and its prices are others: the first half of the order may have no match.
+  // Listings that are not per_call have the reliability 0. If the filters exclude all per_call listings, the scan
+  // starts at 0.
   const perCall = [ACTIVE, `l.pricing_model = 'per_call'`, ...priceFiltersOf(query, bind)].join(' AND ');
   return [
     `p.reliability <= (SELECT CASE WHEN EXISTS (SELECT FROM listings l WHERE ${perCall}) THEN ${MOST_RELIABLE} ELSE 0 END)`,
@@ -210,7 +214,10 @@ function rangeOf(query: Query, bind: Bind): string[] {
 const sampleOf = (query: Query, size: number, bind: Bind): string =>
   `SELECT l.id, ${knownKey(query)} AS key, ${filtersOf(query, bind).join(' AND ')} AS fits FROM listings l WHERE ${ACTIVE} ORDER BY right(l.id::text, 8) COLLATE "C" LIMIT ${bind(size, 'bigint')}`;
 
-/** Counts of calls, and what came of them, are in a table of their own, and looked up for those listings alone that are sorted by them. */
+/**
+ * The sort key if it is in `listings`. Popularity and reliability are in another table and are looked up only for
+ * listings that are sorted by them.
+ */
 const knownKey = ({ sort }: Query): string => (isCounted(sort) ? 'NULL' : ORDERS[sort].column);
 const keyed = ({ sort }: Query, listings: string): string =>
   isCounted(sort)
@@ -222,5 +229,5 @@ const inOrder = ({ sort }: Query, by = ''): string => {
   return `${by}key ${way}, ${by}id ${way}`;
 };
 
-/** Of listings in their order. */
+/** Aggregates listings, which are already in order, into a page. */
 const PAGE = `coalesce(array_agg(id), '{}') AS ids, (array_agg(key))[count(*)]::text AS key`;

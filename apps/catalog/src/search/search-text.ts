@@ -2,9 +2,9 @@ const MAX_EXCLUSIONS = 16;
 const MAX_WORDS = 32;
 
 /**
- * What is searched for; undefined when that is nothing. What many words find is dear to find out, so that only the first 32
- * count. websearch_to_tsquery takes all that people type but for some thirty negations inside one another ("tsquery stack too
- * small"), so that later minuses are taken for blanks.
+ * Returns the text to search for; undefined if it is empty. Only the first 32 words count, because a search for many
+ * words is expensive. websearch_to_tsquery fails on about thirty nested negations ("tsquery stack too small"), so every
+ * minus after the sixteenth becomes a blank.
  */
 export function searchText(q = ''): string | undefined {
   const tooMany = [...q.matchAll(/[\p{L}\p{N}]+/gu)][MAX_WORDS];

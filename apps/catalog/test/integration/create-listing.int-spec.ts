@@ -177,7 +177,7 @@ describe('creating a listing', () => {
       const started = Date.now();
       for (const word of ['a_', 'd', 'a-b.c/', '<a '])
         await service.sql('SELECT words_of(repeat($1, 50000 / length($1)))', [word]);
-      // Uncut, the first alone takes minutes.
+      // Without splitting long words, the first text alone takes minutes.
       expect(Date.now() - started).toBeLessThan(10_000);
     });
 

@@ -23,7 +23,7 @@ describe('search', () => {
   const some = <T>(...items: T[]) => fc.constantFrom(...items);
   const word = fc.constantFrom(...WORDS);
 
-  /** A search of its own over the same listings, whose roads part after other numbers of them. */
+  /** Creates another search over the same listings, with other bounds for its strategies. */
   async function searchWith(bounds: Partial<SearchBounds>) {
     const database = await Database.open(catalogDatabase, { url: service.databaseUrl, poolSize: 2 });
     const jobs = new Jobs();
@@ -48,7 +48,7 @@ describe('search', () => {
   beforeAll(async () => {
     service = await startCatalog();
     categoryIds = (await service.ask(listCategories, {})).categories.map(({ id }) => id);
-    // A skewed choice makes some words common and some rare; few instants, prices and counts make ties.
+    // The skewed choice makes some words common and some rare. A small range of times, prices and counts produces ties.
     const skewed = fc.nat({ max: WORDS.length ** 2 - 1 }).map((square) => WORDS[Math.floor(Math.sqrt(square))]!);
     const text = (min: number, max: number) =>
       fc.array(skewed, { minLength: min, maxLength: max }).map((words) => words.join(' '));
@@ -82,7 +82,7 @@ describe('search', () => {
           ...values,
           pricingModel,
           priceMicros,
-          // What is not sold by the call is not measured.
+          // Only per_call listings have measured reliability.
           ...(pricingModel !== 'per_call' && { reliability: 0 }),
         }),
       );
@@ -170,7 +170,7 @@ describe('search', () => {
           const found = await postgres.find(wanted(search));
           expect(idsIn(found)).toEqual(expected.ids);
           if (expected.total <= 50) expect(found).toMatchObject({ total: expected.total, totalIsEstimate: false });
-          // The sample holds all listings: only what lies behind a full page is guessed.
+          // The sample contains all listings, so the estimate is exact except after a full last page.
           else
             expect([found.totalIsEstimate, found.total - expected.total]).toEqual([
               true,
@@ -206,7 +206,7 @@ describe('search', () => {
           const ids = idsIn(await postgres.find(wanted({ q: 'fjord or quilt', sort, limit: 20, page })));
           const start = everything.indexOf(ids[0]!);
           expect(ids).toEqual(everything.slice(start, start + 20));
-          // More than five standard deviations of where one of a hundred matches stands among all.
+          // The tolerance is more than five standard deviations of the estimated position.
           expect(Math.abs(start - (page - 1) * 20)).toBeLessThan(everything.length / 3);
           await close();
         }
@@ -344,7 +344,7 @@ describe('search', () => {
            UNION SELECT word FROM candidates WHERE similarity >= 0.3 AND similarity = (SELECT max(similarity) FROM candidates)`,
             [misspelt],
           );
-          // The closest are stems, which are shorter than their words here.
+          // The closest words are stems, which are prefixes of these words.
           const meant = closest.map(({ word: stem }) => WORDS.find((known) => known.startsWith(stem))!);
           const expected =
             meant.length === 0

@@ -44,23 +44,23 @@ export const LIMITS = {
 
 export interface CatalogService {
   readonly databaseUrl: string;
-  /** Asks over the bus, as the edge and the gateway do. */
+  /** Sends a request over the bus, as the edge and the gateway do. */
   ask<C extends RequestContract>(contract: C, input: RequestOf<C>, as?: Partial<RequestContext>): Promise<OutputOf<C>>;
-  /** The page as those who ask read it; what is in it has exactly the shape of the contract. */
+  /** Returns a page of a search, and checks each item against the contract. */
   search(
     input: RequestOf<typeof searchListings>,
     as?: Partial<RequestContext>,
   ): Promise<{ items: ListingView[]; total: number }>;
-  /** Delivers events as their emitter's outbox would; an id given twice is a duplicate. */
+  /** Delivers events as the outbox of their service does; an id that is given twice is a duplicate. */
   deliver<C extends EventContract>(contract: C, events: { id?: string; payload: PayloadOf<C> }[]): Promise<void>;
-  /** What the catalog told the others so far. */
+  /** The messages that the catalog has sent to other services so far. */
   readonly received: {
     changed: PayloadOf<typeof listingChanged>[];
     removed: PayloadOf<typeof listingRemoved>[];
     touched: PayloadOf<typeof listingTouched>[];
     worked: PayloadOf<typeof listingWorkSolved>[];
   };
-  /** The gateway beside the catalog: replace `provision` to change its mind. */
+  /** The fake gateway; a test may replace `provision`. */
   readonly gateway: {
     provisioned: InputOf<typeof provisionEndpoint>[];
     provision: (
@@ -68,14 +68,14 @@ export interface CatalogService {
     ) => OutputOf<typeof provisionEndpoint> | Promise<OutputOf<typeof provisionEndpoint>>;
   };
   readonly identity: { asked: string[] };
-  /** One statement as the owner of the tables. */
+  /** Executes one statement as the owner of the tables. */
   sql<Row extends pg.QueryResultRow>(statement: string, values?: unknown[]): Promise<Row[]>;
-  /** Several statements, which nobody sees before the commit. */
+  /** Opens a transaction for several statements. */
   transaction(): Promise<{ sql(statement: string, values?: unknown[]): Promise<void>; commit(): Promise<void> }>;
   stop(): Promise<void>;
 }
 
-/** The real catalog on an empty database and the in-process bus, with a gateway and an identity that answer as told. */
+/** Starts the real catalog on an empty database and the in-process bus, with fakes of the gateway and identity. */
 export async function startCatalog(env: Record<string, string> = {}): Promise<CatalogService> {
   const url = await createDatabase();
   const transport = inProcessTransport();
@@ -182,7 +182,7 @@ const agentOf = (id: string): OutputOf<typeof getAgents>['agents'][number] => ({
   is_verified: true,
 });
 
-/** A caller as the edge would resolve it. */
+/** A principal as the edge resolves it. */
 export function principal(values: Partial<Principal> = {}): Principal {
   return {
     accountId: newId(),

@@ -13,7 +13,7 @@ export function solve(challenge: string, difficulty: number): string {
   }
 }
 
-/** A challenge of the seller's, solved. */
+/** Requests a challenge for the seller and solves it. */
 export async function proofOf(
   service: CatalogService,
   principal: Principal,
@@ -46,7 +46,7 @@ export async function create(
   );
 }
 
-/** What a request was refused for; fails when it was not. */
+/** Returns the refusal of a request; fails if the request was not refused. */
 export async function refusalOf(
   request: Promise<unknown>,
 ): Promise<{ reason: string; details: Record<string, unknown> }> {

@@ -4,7 +4,7 @@ import type { SeededListing } from './seed-listings.js';
 
 type Search = RequestOf<typeof searchListings>;
 
-/** Words whose English stems differ from one another, and which resemble nothing else here. */
+/** Words with distinct English stems that are not similar to each other. */
 export const WORDS = [
   'fjord',
   'quilt',
@@ -23,7 +23,10 @@ export const WORDS = [
 const wordsOf = ({ name, tags, description, docs }: SeededListing): string[] =>
   [name, ...tags, description, docs ?? ''].join(' ').split(/\s+/).filter(Boolean);
 
-/** What a person who types `text` means: words ANDed, "phrases", OR between neighbours, a minus for not. */
+/**
+ * Evaluates a search text: all words must occur, "phrases" match in sequence, `or` separates alternatives, and `-`
+ * excludes.
+ */
 function matches(text: string, listing: SeededListing): boolean {
   const words = wordsOf(listing);
   const holds = (term: string): boolean => {
@@ -44,7 +47,7 @@ const SORTS: Record<NonNullable<Search['sort']>, (a: SeededListing, b: SeededLis
   price_high: (a, b) => compare(b.priceMicros, a.priceMicros) || compare(b.id, a.id),
 };
 
-/** Search as a reader of the design would write it over an array, for texts whose words are spelt as the listings spell them. */
+/** A reference implementation of search over an array, for texts without spelling errors. */
 export function naiveSearch(all: SeededListing[], search: Search): { ids: string[]; total: number } {
   const found = all.filter(
     (listing) =>

@@ -16,14 +16,14 @@ export interface SeededListing {
   status: ListingStatus;
   createdAt: Date;
   completedCalls: number;
-  /** Whether its endpoint works. */
+  /** Whether its endpoint is active. */
   live: boolean;
   reliability: number;
 }
 
 let count = 0;
 
-/** An active, free listing of a provider of its own, unless said otherwise. */
+/** Returns an active, free listing with its own provider; `values` override the defaults. */
 export function listingOf(values: Partial<SeededListing> = {}): SeededListing {
   count += 1;
   return {
@@ -46,7 +46,7 @@ export function listingOf(values: Partial<SeededListing> = {}): SeededListing {
   };
 }
 
-/** Writes listings as they are, past every rule: what search sees is rows. */
+/** Inserts listings directly into the tables, without the rules of the service. */
 export async function seedListings(service: CatalogService, listings: SeededListing[]): Promise<void> {
   const rows = JSON.stringify(listings, (_key, value: unknown) =>
     typeof value === 'bigint' ? value.toString() : value,

@@ -1,7 +1,7 @@
 import type { ErrorBody, Paths } from '@market/sdk';
 import createClient, { type Client, type Middleware } from 'openapi-fetch';
 
-/** An answer that is no success, or none at all (status 0). */
+/** An answer that is not a success, or the lack of an answer (status 0). */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -14,7 +14,7 @@ export class ApiError extends Error {
     super(message);
   }
 
-  /** Whether the same request may succeed in a moment. */
+  /** Whether the same request may succeed later. */
   get isTemporary(): boolean {
     return this.status === 0 || this.status === 429 || this.status === 502 || this.status === 503;
   }
@@ -33,7 +33,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Tells a lost connection from the answers that came. A request that was given up stays what it is. */
+/** Converts a lost connection to an ApiError. An aborted request is rethrown unchanged. */
 export async function reach(request: Request): Promise<Response> {
   try {
     return await fetch(request);
@@ -62,20 +62,20 @@ function clientWith(fixed: Record<string, string>): Client<Paths> {
   return client;
 }
 
-/** What anyone may ask, and what a signed-in human asks for itself: the browser adds the session's cookie. */
+/** Requests of anonymous visitors and signed-in humans. The browser adds the session's cookie. */
 export const api = clientWith({});
 
 const agents = new Map<string, Client<Paths>>();
 
-/** What a signed-in human asks for an agent that it has claimed. */
+/** Requests of a signed-in human for an agent that it has claimed. */
 export function apiOf(agentId: string): Client<Paths> {
   let client = agents.get(agentId);
   if (!client) agents.set(agentId, (client = clientWith({ agent_id: agentId })));
   return client;
 }
 
-/** In JSON: what the interface also gives as text, the browser downloads by itself. */
+/** The JSON type of an answer. The browser downloads text answers itself. */
 type Body<Answer> = Answer extends { data?: infer Value } ? Exclude<Value, string | undefined> : never;
 
-/** The body of a success; a refusal was thrown before. */
+/** Returns the body of a success; refusals have already been thrown. */
 export const bodyOf = <Answer extends { data?: unknown }>({ data }: Answer): Body<Answer> => data as Body<Answer>;

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { ListingQuery } from '@market/sdk';
 import { api, bodyOf } from './client.js';
 
-/** What hardly changes while a page is open. */
+/** For data that rarely changes while a page is open. */
 const STEADY = { staleTime: 10 * 60_000 };
 
 const useHealth = () =>
@@ -13,7 +13,7 @@ const useHealth = () =>
     ...STEADY,
   });
 
-/** Undefined until it is known. */
+/** Undefined until it is loaded. */
 export const useIsSandbox = (): boolean | undefined => {
   const { data } = useHealth();
   return data && data.mode.payments === 'sandbox';

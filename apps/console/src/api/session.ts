@@ -2,10 +2,13 @@ import { useQuery, useQueryClient, type QueryClient } from '@tanstack/react-quer
 import type { WalletProof } from '@market/sdk';
 import { api, ApiError, bodyOf } from './client.js';
 
-/** Remembers that this browser has a session, whose cookie no script can see, so that strangers are not asked who they are. */
+/**
+ * Stores that this browser has a session. Scripts cannot see its cookie, and visitors without one need not request
+ * their profile.
+ */
 const SIGNED_IN = 'market.signed-in';
 
-/** The human who is signed in, with its agents; null where nobody is. */
+/** The signed-in human with its agents; null if nobody is signed in. */
 export const useMe = () =>
   useQuery({
     queryKey: ['me'],
@@ -31,7 +34,7 @@ export async function signIn(queries: QueryClient, proof: WalletProof): Promise<
 export function useSignOut(): () => Promise<void> {
   const queries = useQueryClient();
   return async () => {
-    // A session that has ended already is as good as one that ends now.
+    // A session that has already ended needs no further action.
     await api.DELETE('/api/v1/auth/session').catch((error: unknown) => {
       if (!(error instanceof ApiError && error.status === 401)) throw error;
     });

@@ -1,4 +1,4 @@
-/** Money is counted in micros, millionths of a dollar, as the ledger counts it; the API says it in dollars or in cents. */
+/** Amounts are computed in micros, millionths of a dollar, like in the ledger. The API uses dollars or cents. */
 export const microsOfUsd = (usd: number): number => Math.round(usd * 1_000_000);
 export const microsOfCents = (cents: number): number => Math.round(cents * 10_000);
 
@@ -24,7 +24,7 @@ const COUNT = new Intl.NumberFormat();
 export const shortTime = (iso: string): string => SHORT_TIME.format(new Date(iso));
 export const exactTime = (iso: string): string => EXACT_TIME.format(new Date(iso));
 export const dayName = (date: Date): string => DAY.format(date);
-/** Of `2026-11`. What is no month stays as it is. */
+/** Formats `2026-11`. Text that is not a month is returned unchanged. */
 export const monthName = (month: string): string => {
   const at = Date.parse(`${month}-01T00:00:00Z`);
   return Number.isNaN(at) ? month : MONTH.format(at);
@@ -36,8 +36,8 @@ export const percent = (share: number): string =>
 export const milliseconds = (ms: number): string =>
   ms < 1_000 ? `${COUNT.format(Math.round(ms))} ms` : `${COUNT.format(Math.round(ms / 100) / 10)} s`;
 
-/** The ends of an address or a hash, which people compare. */
+/** Returns the beginning and the end of an address or a hash, which people compare. */
 export const shortened = (text: string): string => (text.length > 16 ? `${text.slice(0, 8)}…${text.slice(-6)}` : text);
 
-/** `seller_failed` as people write it. */
+/** Formats `seller_failed` as words. */
 export const words = (code: string): string => code.replaceAll('_', ' ');

@@ -1,7 +1,7 @@
 import { useCallback } from 'react';
 import { useSearchParams } from 'wouter';
 
-/** The filters of a page, kept in its address so that a link shows the same. Empty ones are left out. */
+/** The filters of a page, stored in its URL so that a link shows the same. Empty filters are omitted. */
 export function useFilters(): [
   get: (name: string) => string,
   set: (changes: Record<string, string>, options?: { keepPage?: boolean }) => void,
@@ -13,7 +13,7 @@ export function useFilters(): [
       setParams(
         (before) => {
           const after = new URLSearchParams(before);
-          // Another filter shows another list, which is read from its first page.
+          // A changed filter starts at the first page.
           if (!keepPage) after.delete('page');
           for (const [name, value] of Object.entries(changes)) {
             if (value === '') after.delete(name);

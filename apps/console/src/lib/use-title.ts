@@ -1,6 +1,6 @@
 import { useEffect } from 'react';
 
-/** Names the page in the browser's tab, and for a screen reader when it comes to it. */
+/** Sets the title of the browser's tab, which screen readers announce. */
 export function useTitle(title: string): void {
   useEffect(() => {
     document.title = `${title} · Agent Marketplace`;

@@ -15,7 +15,7 @@ export interface Verified {
 
 /**
  * Checks the signature of a receipt (compact JWS, EdDSA) in this browser with the keys that the marketplace publishes.
- * @throws Error saying why the receipt does not stand.
+ * @throws Error that states why the receipt is invalid.
  */
 export async function verifyReceipt(jws: string): Promise<Verified> {
   const [header = '', payload = '', signature = ''] = jws.split('.');

@@ -6,7 +6,7 @@ export interface OwnedAgent {
   claimed_at: string;
 }
 
-/** The agent whose books are open. */
+/** The selected agent. */
 export const AgentContext = createContext<OwnedAgent | undefined>(undefined);
 
 export function useAgent(): OwnedAgent {
@@ -15,7 +15,7 @@ export function useAgent(): OwnedAgent {
   return agent;
 }
 
-/** An address within the agent's pages that shows the same agent to whoever opens it. */
+/** Returns a link within the agent's pages that shows the same agent to everyone who opens it. */
 export const useAgentLink = (): ((path: string) => string) => {
   const { agent_id: id } = useAgent();
   return (path) => `${path}?agent=${id}`;

@@ -18,7 +18,7 @@ type Limit = keyof typeof LIMITS;
 const LIMIT_NAMES = Object.keys(LIMITS) as Limit[];
 const NO_LIMITS: Budget = { per_call_usd: null, per_day_usd: null, per_month_usd: null, listings: null, frozen: false };
 
-/** What all keys of the agent may spend together, and the switch that stops them all. */
+/** The budget of all keys of the agent together, and the switch that stops them all. */
 export function BudgetOfAgent() {
   const { agent_id: id } = useAgent();
   const [isOpen, setIsOpen] = useState(false);
@@ -99,7 +99,7 @@ function useSave(send: (budget: Budget | null) => Promise<unknown>) {
   });
 }
 
-/** The limits of a budget in a line. */
+/** The limits of a budget on one line. */
 export const Limits = ({ budget }: { budget: Budget | null }) => {
   const set = LIMIT_NAMES.filter((name) => budget !== null && budget[name] !== null);
   if (budget?.frozen) return <Badge state="frozen" />;

@@ -10,7 +10,7 @@ import { Badge, Cents, Hash, Time } from '../parts/values.js';
 import { useAgent, useAgentLink } from './agent.js';
 import { useCall, useLedger } from './owner-queries.js';
 
-/** One call from the question for its price to its receipt. */
+/** One call from its quote to its receipt. */
 export function CallPage({ id }: { id: string }) {
   const { agent_id: agentId } = useAgent();
   useTitle('A call');
@@ -94,7 +94,7 @@ const Answered = ({ call }: Told) => (
 function Booked({ call }: Told) {
   const { agent_id: agentId } = useAgent();
   const link = useAgentLink();
-  // A call is booked within its own listing at about the time it was completed; its entry names the receipt.
+  // Finds the receipt by the call's ledger entry, which is of the same listing and about the time of completion.
   const entries = useLedger(agentId, { listing_id: call.listing.id, from: call.created_at, limit: 100 });
   const receiptId = entries.data?.data.find(({ reference }) => reference.gateway_request_id === call.id)?.reference
     .receipt_id;

@@ -15,7 +15,7 @@ interface Named {
   address: string;
 }
 
-/** Three steps: which agent, what its wallet signs, the signature. */
+/** The steps of a claim: choose the agent, let its wallet sign, send the signature. */
 export function Claim({ hasAgents }: { hasAgents: boolean }) {
   useTitle('Claim an agent');
   const [agentId, setAgentId] = useState('');
@@ -99,7 +99,10 @@ export function Claim({ hasAgents }: { hasAgents: boolean }) {
   );
 }
 
-/** The agent's wallet signs: the one of this tab, one in this browser, or one elsewhere whose signature is pasted. */
+/**
+ * Gets the signature of the agent's wallet: the sandbox wallet of this tab, a wallet in this browser, or a pasted
+ * signature.
+ */
 function Prove({ named, challenge, onBack }: { named: Named; challenge: Challenge; onBack: () => void }) {
   const queries = useQueryClient();
   const [, go] = useLocation();

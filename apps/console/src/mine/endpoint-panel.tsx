@@ -10,7 +10,7 @@ import { Badge, Time } from '../parts/values.js';
 import { useAgent } from './agent.js';
 import { endpointKey, useEndpoint } from './owner-queries.js';
 
-/** Where the calls of a listing go, how it is there, and what its owner may do about it. */
+/** Shows the endpoint of a listing and its health, and lets its owner change it. */
 export function EndpointPanel({ listing }: { listing: Listing }) {
   const { agent_id: id } = useAgent();
   const endpoint = useEndpoint(id, listing.id);

@@ -11,18 +11,21 @@ const ACCOUNTS: Record<string, string> = {
   owed: 'Owed to buyers',
 };
 
-/** `agent:{id}:{name}`, of what was received the wallet that it came to, and of what the operator has for the agent its network. */
+/**
+ * Formats `agent:{id}:{name}`. Received money is shown with its wallet, and money that the operator owes with its
+ * network.
+ */
 export function labelOf(account: string): string {
   const [, , name = '', ...place] = account.split(':');
   const where = name === 'earnings' ? [place.slice(1).join(':')] : place.slice(-1).map(shortened);
   return [ACCOUNTS[name] ?? name, ...where].join(' ');
 }
 
-/** Where a page of an agent's entries is as CSV. */
+/** The URL of a page of an agent's entries as CSV. */
 export const csvOf = (agentId: string, query: object): string =>
   new URLSearchParams({ ...query, format: 'csv', agent_id: agentId }).toString();
 
-/** Entries of a ledger, as booked. */
+/** The entries of a ledger. */
 export const Entries = ({ of: entries }: { of: LedgerEntry[] }) => (
   <div className="scroll" role="region" aria-label="Entries" tabIndex={0}>
     <table>

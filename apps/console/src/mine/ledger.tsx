@@ -49,7 +49,7 @@ export function Ledger() {
   );
 }
 
-/** What each account held over the time of the entries that are shown. */
+/** A chart of the balances of each account over the time of the shown entries. */
 function Balances({ entries }: { entries: LedgerEntry[] }) {
   const accounts = [...new Set(entries.map(({ account }) => account))].sort();
   return (

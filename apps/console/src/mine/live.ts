@@ -1,13 +1,13 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 
-/** However much happens at once, what is shown is asked again this often at most. */
+/** The minimum interval between refreshes, however many events arrive. */
 const GATHER_MS = 500;
 const RETRY_MS = 1_000;
-/** How often it is asked again where no stream opens. */
+/** The interval of refreshes if no stream can be opened. */
 const POLL_MS = 15_000;
 
-/** Asks again for what is shown of an agent as soon as something happens to it, as GET /events tells. */
+/** Refreshes an agent's data when GET /events reports an event. */
 export function useLive(agentId: string): void {
   const queries = useQueryClient();
   useEffect(() => {
@@ -37,13 +37,13 @@ async function follow(agentId: string, refresh: () => void, signal: AbortSignal)
         refresh();
         continue;
       }
-      // What happened while nobody listened.
+      // Loads what happened while there was no connection.
       if (!isFirst) refresh();
       const text = response.body.pipeThrough(new TextDecoderStream()).getReader();
       for (let part = await text.read(); !part.done; part = await text.read())
         if (/^data:/m.test(part.value)) refresh();
     } catch {
-      // The connection broke, or the page was left.
+      // The connection was lost, or the page was left.
     }
     await delay(RETRY_MS);
   }

@@ -28,7 +28,7 @@ const PAGES = {
   '/mine/listings': 'Listings',
 };
 
-/** What a signed-in human sees of the agents that it has claimed. */
+/** The pages of a signed-in human about the agents that it has claimed. */
 export default function Mine() {
   const me = useMe();
   const [path] = useLocation();

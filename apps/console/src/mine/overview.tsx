@@ -13,7 +13,7 @@ const DAYS = 30;
 const DAY_MS = 86_400_000;
 const FAILED: ReadonlySet<string> = new Set(['seller_failed', 'refunded']);
 
-/** The last thirty days of an agent, and what there is to do. */
+/** The last thirty days of an agent, and its open tasks. */
 export function Overview() {
   const { agent_id: id, display_name: name } = useAgent();
   useTitle(name);
@@ -72,7 +72,7 @@ export function Overview() {
   );
 }
 
-/** Where the agent's money stands now. */
+/** The current balances of the agent. */
 function Standing() {
   const balance = useBalance(useAgent().agent_id);
   return (
@@ -104,7 +104,7 @@ const Partial = ({ of: things, count: read }: { of: string; count: number }) => 
   </p>
 );
 
-/** What an owner should look at: fees that are due for long, listings that sell nothing, no key to call with. */
+/** What needs the owner's attention: overdue fees, listings that sell nothing, no key to call with. */
 function ToDo() {
   const { agent_id: id } = useAgent();
   const link = useAgentLink();
@@ -148,11 +148,11 @@ function consequenceOf({ status, pay_by }: Balance['fees']): string {
 const signed = ({ direction, amount_cents }: LedgerEntry): number =>
   microsOfCents(amount_cents) * (direction === 'credit' ? 1 : -1);
 const isOn = (name: string, { account }: LedgerEntry): boolean => account.endsWith(`:${name}`);
-/** A fee is a debit, whether it is kept back or owed; the credit is its payment. */
+/** A fee is a debit, whether it is withheld or owed; its payment is a credit. */
 const fees = ({ type, direction, amount_cents }: LedgerEntry): number =>
   type === 'marketplace_fee' && direction === 'debit' ? microsOfCents(amount_cents) : 0;
 const earned = (entry: LedgerEntry): number => (entry.type === 'seller_credit' ? signed(entry) : -fees(entry));
-/** What came back as a refund was not spent. */
+/** Refunded money was not spent. */
 const spent = (entry: LedgerEntry): number => (isOn('payments', entry) || isOn('refunds', entry) ? -signed(entry) : 0);
 const sumOf = (entries: LedgerEntry[], value: (entry: LedgerEntry) => number): number =>
   entries.reduce((sum, entry) => sum + value(entry), 0);
@@ -165,7 +165,7 @@ function shareOfDelivered(calls: GatewayRequest[]): string {
     : `${percent(delivered / (delivered + failed))} of the calls that were paid for were delivered.`;
 }
 
-/** Local midnights, oldest first, the last one today's. */
+/** Returns local midnights, oldest first, today's last. */
 function lastDays(number: number): Date[] {
   const today = new Date();
   return Array.from(
@@ -178,7 +178,7 @@ function byDay<T extends { created_at: string }>(days: Date[], items: T[], value
   const sums = days.map(() => 0);
   for (const item of items) {
     const at = Date.parse(item.created_at);
-    // A day with a change of the clock is an hour off 24, so the guess is corrected by the midnights themselves.
+    // A day on which the clock changes does not have 24 hours, so the estimate is corrected with the midnights.
     let index = Math.min(days.length - 1, Math.max(0, Math.floor((at - days[0]!.getTime()) / DAY_MS)));
     while (index > 0 && at < days[index]!.getTime()) index -= 1;
     while (index < days.length - 1 && at >= days[index + 1]!.getTime()) index += 1;

@@ -10,14 +10,14 @@ import type {
 } from '@market/sdk';
 import { apiOf, bodyOf } from '../api/client.js';
 
-/** All keys begin with the agent, so that signing out forgets everything of everyone's agents at once. */
+/** All query keys start with 'agent', so that signing out can remove the data of all agents. */
 const keyOf = (agentId: string, ...rest: unknown[]): unknown[] => ['agent', agentId, ...rest];
 export const keysKey = (agentId: string): unknown[] => keyOf(agentId, 'keys');
 export const budgetKey = (agentId: string): unknown[] => keyOf(agentId, 'budget');
 export const listingsKey = (agentId: string): unknown[] => keyOf(agentId, 'listings');
 export const endpointKey = (agentId: string, listingId: string): unknown[] => keyOf(agentId, 'endpoint', listingId);
 
-/** Pages that a chart reads at most: what is older than these entries is not in it, and the chart says so. */
+/** The maximum number of pages that a chart reads. If older entries are missing, the chart says so. */
 const CHART_PAGES = 10;
 
 export const useCalls = (agentId: string, query: GatewayRequestQuery) =>
@@ -105,11 +105,11 @@ export const useEndpoint = (agentId: string, listingId: string) =>
 export interface Recent<T> {
   /** Newest first. */
   items: T[];
-  /** False where there were more than are read for a chart. */
+  /** False if there were more entries than a chart reads. */
   isWhole: boolean;
 }
 
-/** The entries of the ledger since a day, for charts. */
+/** Reads the entries of the ledger since a day, for charts. */
 export const useRecentEntries = (agentId: string, from: string) =>
   useQuery({
     queryKey: keyOf(agentId, 'recent entries', from),
@@ -121,7 +121,7 @@ export const useRecentEntries = (agentId: string, from: string) =>
       ),
   });
 
-/** The calls since a day, for charts. */
+/** Reads the calls since a day, for charts. */
 export const useRecentCalls = (agentId: string, from: string) =>
   useQuery({
     queryKey: keyOf(agentId, 'recent calls', from),

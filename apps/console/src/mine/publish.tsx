@@ -5,7 +5,7 @@ import { Failure } from '../parts/states.js';
 import { useAgent } from './agent.js';
 import { listingsKey } from './owner-queries.js';
 
-/** Takes a listing out of the catalog and puts it back; what is suspended goes back as a draft first. */
+/** Removes a listing from the catalog or publishes it; a suspended listing becomes a draft first. */
 export function Publish({ listing: { id: listingId, status, name } }: { listing: Listing }) {
   const { agent_id: id } = useAgent();
   const queries = useQueryClient();

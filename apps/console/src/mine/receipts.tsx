@@ -85,7 +85,7 @@ const Row = ({ receipt, onVerify }: { receipt: Receipt; onVerify: () => void }) 
   </tr>
 );
 
-/** A receipt with its signature, which this browser checks itself. */
+/** A receipt with its signature, which is verified in this browser. */
 function Proof({ id, onClose }: { id: string; onClose: () => void }) {
   const { agent_id: agentId } = useAgent();
   const proof = useQuery({
@@ -115,7 +115,7 @@ function Proof({ id, onClose }: { id: string; onClose: () => void }) {
               </p>
             )}
             {check.isError && <Failure error={check.error} />}
-            {/* What was signed, not what was sent beside it. */}
+            {/* Shows the signed claims, not those that were sent beside the signature. */}
             <Json value={check.data?.claims ?? data.claims} label="What was signed" />
           </div>
         )}

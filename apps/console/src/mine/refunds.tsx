@@ -13,7 +13,7 @@ import { useRefunds } from './owner-queries.js';
 
 const SIDES: Record<Refund['role'], string> = { buyer: 'owed to it', seller: 'owed by it' };
 
-/** What is owed back to an agent and by it, until it is paid. */
+/** Refunds that are owed to an agent or by it. */
 export function Refunds() {
   const { agent_id: id, display_name: name } = useAgent();
   useTitle(`Refunds of ${name}`);

@@ -11,7 +11,7 @@ import { useStatement } from './owner-queries.js';
 
 const MONTHS = 12;
 
-/** A month of an agent's books, from the balances it began with to those it ended with. */
+/** A month of an agent's books, with opening and closing balances. */
 export function Statements() {
   const { agent_id: id, display_name: name } = useAgent();
   useTitle(`Statements of ${name}`);
@@ -85,7 +85,7 @@ export function Statements() {
 
 const Amount = ({ of: { micros } }: { of: { micros: string } }) => <Money micros={Number(micros)} />;
 
-/** `2026-11`, the one that is not over yet first. */
+/** Months like `2026-11`, the current one first. */
 function lastMonths(): string[] {
   const now = new Date();
   return Array.from({ length: MONTHS }, (_, ago) =>

@@ -5,7 +5,7 @@ import { OPERATOR } from './operator-queries.js';
 
 const MAX_REASON = 1_000;
 
-/** A button that asks once more, and why. */
+/** A button that asks for confirmation and a reason. */
 export function Act({
   name,
   title,

@@ -4,7 +4,7 @@ import { Table } from '../parts/table.js';
 import { Hash, Time } from '../parts/values.js';
 import { useAudit } from './operator-queries.js';
 
-/** What operators did and looked at, newest first. */
+/** The recorded actions and reads of operators, newest first. */
 export function Audit() {
   useTitle('Audit');
   const audit = useAudit();

@@ -7,7 +7,7 @@ import { Badge, Cents, Hash, Time } from '../parts/values.js';
 import { useInspectedCall } from './operator-queries.js';
 import { Reference } from './reference.js';
 
-/** A call with every attempt. */
+/** A call with all its attempts. */
 export function OperatorsCall({ id }: { id: string }) {
   useTitle('A call');
   const call = useInspectedCall(id);

@@ -2,14 +2,14 @@ import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-quer
 import { useEffect, useState } from 'react';
 import { api, bodyOf } from '../api/client.js';
 
-/** All keys begin alike, so that an action shows everywhere, and signing out forgets it all. */
+/** All query keys start with 'operator', so that an action refreshes all data, and signing out removes it. */
 export const OPERATOR = ['operator'];
 const OVERVIEW = [...OPERATOR, 'overview'];
 
-/** How often the overview is asked again where no stream of it opens. */
+/** The interval at which the overview is read if no stream can be opened. */
 const POLL_MS = 10_000;
 
-/** Moves with its numbers, as the stream of the same address tells. */
+/** Updates when the stream of the same URL sends new numbers. */
 export function useOverview() {
   const queries = useQueryClient();
   const [isLive, setIsLive] = useState(false);
@@ -33,7 +33,7 @@ export function useOverview() {
   return overview;
 }
 
-/** Each search is recorded, so it is made when it is asked for and kept while the page is open. */
+/** Each search is recorded, so it is sent only on submit, and the result is kept while the page is open. */
 export const useSearch = (q: string) =>
   useQuery({
     queryKey: [...OPERATOR, 'search', q],
@@ -85,7 +85,7 @@ export const useAudit = () =>
 
 const by = (reason: string) => ({ body: reason === '' ? {} : { reason } }) as { body: { reason: string } };
 
-/** What an operator may do, by what it is done to; a reason that is required is asked for before. */
+/** The actions of operators, by the kind of object. If a reason is required, the console asks for it. */
 export const actions = {
   suspendAgent: (agentId: string, reason: string) =>
     api.POST('/api/v1/admin/agents/{agentId}/suspend', { params: { path: { agentId } }, ...by(reason) }),

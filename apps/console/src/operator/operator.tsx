@@ -12,7 +12,7 @@ import { Search } from './search.js';
 
 const PAGES = { '/operator': 'Overview', '/operator/search': 'Search', '/operator/audit': 'Audit' };
 
-/** What those who operate the marketplace see. The interface refuses everyone else, whatever a page shows. */
+/** The pages of operators. The API refuses everyone else, whatever a page shows. */
 export default function Operator() {
   const me = useMe();
   const [path] = useLocation();

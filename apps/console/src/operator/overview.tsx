@@ -118,5 +118,5 @@ export function OperatorsOverview() {
 }
 
 const age = (seconds: number | null): string => (seconds === null ? '–' : milliseconds(seconds * 1_000));
-/** A day of UTC, shown by the name that it has there. */
+/** Converts days of UTC to local dates with the same name. */
 const daysOf = (days: { day: string }[]): Date[] => days.map(({ day }) => new Date(`${day}T12:00:00`));

@@ -6,7 +6,7 @@ import { Badge, Hash, Time, Usd } from '../parts/values.js';
 import { useInspectedPayment } from './operator-queries.js';
 import { Reference } from './reference.js';
 
-/** A payment with the signatures that paid it and what was booked of it. */
+/** A payment with its signatures and its journal entries. */
 export function PaymentPage({ id }: { id: string }) {
   useTitle('A payment');
   const payment = useInspectedPayment(id);

@@ -3,7 +3,7 @@ import { Hash } from '../parts/values.js';
 
 type Kind = 'agents' | 'listings' | 'payments' | 'calls';
 
-/** An id that leads to what it names; a dash where there is none. */
+/** An id as a link to its object; a dash if there is none. */
 export const Reference = ({ to, id }: { to: Kind; id: string | null }) =>
   id === null ? (
     <>–</>

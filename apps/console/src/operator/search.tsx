@@ -9,7 +9,7 @@ import { Badge, Cents, Hash, Time, Usd } from '../parts/values.js';
 import { useSearch } from './operator-queries.js';
 import { Reference } from './reference.js';
 
-/** Anything by whatever is known of it. What is looked for is in the address, so that a link finds the same. */
+/** Searches for anything by any known value. The query is in the URL, so that a link finds the same. */
 export function Search() {
   useTitle('Search of operators');
   const [get, set] = useFilters();

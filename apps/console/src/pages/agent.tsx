@@ -9,7 +9,7 @@ import { Badge, Time } from '../parts/values.js';
 import { Card } from './catalog.js';
 import { Seller } from './listing/seller.js';
 
-/** Who an agent is, for anyone. */
+/** The public profile of an agent. */
 export default function AgentPage({ id }: { id: string }) {
   const { data: agent, error, refetch } = useAgent(id);
   useTitle(agent?.display_name ?? 'Agent');

@@ -118,7 +118,7 @@ function Choice({
   );
 }
 
-/** Searches as one types, once the fingers rest. */
+/** A text field that searches when typing pauses. */
 function Typed({
   name,
   label,

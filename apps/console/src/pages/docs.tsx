@@ -5,7 +5,7 @@ import { useDescription, type Description } from './docs/document.js';
 import { Guide } from './docs/guide.js';
 import { OperationDocs } from './docs/operation.js';
 
-/** First the guide, then every operation, as the marketplace itself describes it. */
+/** The guide, followed by every operation of the OpenAPI document. */
 export default function Docs() {
   useTitle('Documentation');
   const description = useDescription();
@@ -32,7 +32,7 @@ function Reference({ of }: { of: Description }) {
     const text = `${method} ${path} ${summary}`.toLowerCase();
     return words.every((word) => text.includes(word));
   });
-  // The browser looked for the place that the address names before it was there.
+  // Scrolls to the anchor in the URL, which did not exist yet when the browser looked for it.
   useEffect(() => document.getElementById(window.location.hash.slice(1))?.scrollIntoView(), []);
   return (
     <>

@@ -58,7 +58,7 @@ export function Home() {
   );
 }
 
-/** A paid call on the spot: of what is bought most, something that says itself what to send. */
+/** Makes a paid call of the most popular listing that has an example. */
 function LiveCall() {
   const listings = useListings({ pricing_model: 'per_call', sort: 'popular', limit: 50 });
   return (

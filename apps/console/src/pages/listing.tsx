@@ -70,7 +70,7 @@ export default function ListingPage({ slug }: { slug: string }) {
   );
 }
 
-/** The call as a form, what it is as code, and in the sandbox the call itself. */
+/** The call as a form and as code, and in the sandbox the call itself. */
 function Call({ listing }: { listing: ListingDetail }) {
   const isSandbox = useIsSandbox();
   const [body, setBody] = useState<unknown>(listing.example_input ?? {});

@@ -13,7 +13,7 @@ import { testWallet } from '../wallets/test-wallet.js';
 import { useWallets } from '../wallets/use-wallets.js';
 import { WalletList } from '../wallets/wallet-list.js';
 
-/** Connect, read what is signed, sign. */
+/** Connects a wallet, shows the message, and lets the wallet sign it. */
 export default function SignIn() {
   useTitle('Sign in');
   const { data: me } = useMe();

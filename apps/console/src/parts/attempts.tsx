@@ -2,7 +2,7 @@ import type { GatewayRequestDetail } from '@market/sdk';
 import { milliseconds, words } from '../lib/format.js';
 import { Time } from './values.js';
 
-/** Every request to the seller, the first one first. */
+/** All requests to the seller, oldest first. */
 export const Attempts = ({ of: attempts }: { of: GatewayRequestDetail['attempts'] }) =>
   attempts.length === 0 ? null : (
     <ol className="attempts" aria-label="Attempts">

@@ -3,11 +3,11 @@ import { dayName } from '../lib/format.js';
 
 export interface Series {
   name: string;
-  /** One value a day. */
+  /** One value per day. */
   values: number[];
 }
 
-/** The drawing is stretched to the width that there is, so it holds no text. */
+/** The drawing is scaled to the available width, so it contains no text. */
 const WIDTH = 1_000;
 const HEIGHT = 150;
 
@@ -17,7 +17,7 @@ interface ChartProps {
   show: (value: number) => string;
 }
 
-/** Bars beside each other, a group a day. Said in words for those who do not see it. */
+/** A bar chart with a group per day, and a text alternative. */
 export function BarChart({ title, days, series, show }: ChartProps & { series: Series[] }) {
   const most = Math.max(...series.flatMap(({ values }) => values), 0);
   const slot = WIDTH / days.length;
@@ -55,7 +55,7 @@ export function BarChart({ title, days, series, show }: ChartProps & { series: S
   );
 }
 
-/** What an account held after each of its entries, oldest first: it stays until the next one. */
+/** A step chart of an account's balance after each entry, oldest first. A balance is valid until the next entry. */
 export function StepChart({
   title,
   points,
@@ -91,7 +91,10 @@ export function StepChart({
   );
 }
 
-/** A level a day; days of which nothing is known are left open. `most` is the top of the scale, where there is one. */
+/**
+ * A line chart with a value per day, and gaps on days without data. `most` is the maximum of the scale, if there is
+ * one.
+ */
 export function LineChart({
   title,
   days,
@@ -129,9 +132,9 @@ export function LineChart({
 
 interface FrameProps {
   title: string;
-  /** Of each series, what its color stands for. */
+  /** The meaning of each series' color. */
   legend: string[];
-  /** The drawing in words. */
+  /** The text alternative of the drawing. */
   label: string;
   from: Date;
   to: Date;

@@ -1,6 +1,6 @@
 import { useState } from 'react';
 
-/** Text to be copied. What others wrote stands in it as text and nothing else. */
+/** Text to copy. React escapes it, so text of other people is safe. */
 export function Code({ text, label }: { text: string; label: string }) {
   const [copied, setCopied] = useState(false);
   const copy = async (): Promise<void> => {

@@ -1,6 +1,6 @@
 import { useFilters } from '../lib/search-params.js';
 
-/** A filter of a list, kept in the address. */
+/** A filter of a list, stored in the URL. */
 export function Filter({ name, label, options }: { name: string; label: string; options: Record<string, string> }) {
   const [get, set] = useFilters();
   return (
@@ -18,7 +18,7 @@ export function Filter({ name, label, options }: { name: string; label: string; 
   );
 }
 
-/** A day, in the time of who looks at it. */
+/** A day in the local time of the viewer. */
 export function DayFilter({ name, label }: { name: string; label: string }) {
   const [get, set] = useFilters();
   return (
@@ -29,7 +29,7 @@ export function DayFilter({ name, label }: { name: string; label: string }) {
   );
 }
 
-/** The instants that two days begin and end with. */
+/** The beginning of the first day and the end of the last. */
 export const instantsOf = (from: string, to: string): { from?: string; to?: string } => ({
   ...(from && { from: new Date(`${from}T00:00:00`).toISOString() }),
   ...(to && { to: new Date(`${to}T23:59:59.999`).toISOString() }),

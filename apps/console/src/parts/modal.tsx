@@ -1,10 +1,10 @@
 import { useId, useLayoutEffect, useRef, type ReactNode } from 'react';
 
-/** The browser's own modal dialog: it holds the focus, ends with Escape and gives the focus back. */
+/** The browser's own modal dialog: it traps the focus, closes with Escape and restores the focus. */
 export function Modal({ title, onClose, children }: { title: string; onClose: () => void; children: ReactNode }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const heading = useId();
-  // Closed while it still stands in the page, so that the focus goes back to where it was.
+  // The dialog is closed before it is removed, so that the browser restores the focus.
   useLayoutEffect(() => {
     const element = dialog.current!;
     element.showModal();
@@ -18,7 +18,7 @@ export function Modal({ title, onClose, children }: { title: string; onClose: ()
   );
 }
 
-/** Asks once more before something that cannot be undone. */
+/** Asks for confirmation before an action that cannot be undone. */
 export function Confirm({
   title,
   action,

@@ -6,7 +6,7 @@ import { Loaded } from './states.js';
 
 type PagerProps = ComponentProps<typeof Pager>;
 
-/** The page of a list that the address names, and its neighbours; `empty` where there is nothing. */
+/** The page of a list that the URL names, with a pager; `empty` if the list is empty. */
 export function Paged<T>({
   query,
   lines,

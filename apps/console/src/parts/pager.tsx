@@ -7,7 +7,7 @@ interface Pages {
   total_is_estimate?: boolean;
 }
 
-/** Which page of how many, and its neighbours. */
+/** The number of the page, and links to its neighbours. */
 export function Pager({
   pages,
   of: [one, many],

@@ -4,13 +4,13 @@ import { useIsSandbox } from '../api/public-queries.js';
 import { useMe, useSignOut } from '../api/session.js';
 import { Hash } from './values.js';
 
-/** What stands around every page. */
+/** The layout of every page. */
 export function Shell({ children }: { children: ReactNode }) {
   const [path] = useLocation();
   const main = useRef<HTMLElement>(null);
   const shown = useRef(path);
   const isSandbox = useIsSandbox();
-  // A screen reader goes on where the new page begins, as it would after a load.
+  // Moves the focus to the new page for screen readers, as after a page load.
   useEffect(() => {
     if (shown.current === path) return;
     shown.current = path;

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { Code } from './code.js';
 import { Modal } from './modal.js';
 
-/** A secret just made. Nothing keeps it, so this is the only time that it is shown. */
+/** A new secret, which is shown only this once because it is not stored. */
 export const ShownOnce = ({
   title,
   label,

@@ -2,7 +2,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { ApiError } from '../api/client.js';
 
-/** Grey lines where content will stand, so that nothing jumps when it comes. */
+/** Placeholders for content, so that the layout does not shift when it is loaded. */
 export const Skeleton = ({ lines = 4 }: { lines?: number }) => (
   <div className="skeleton" role="status">
     <span className="visually-hidden">Loading…</span>
@@ -19,7 +19,7 @@ export const Empty = ({ title, children }: { title: string; children?: ReactNode
   </div>
 );
 
-/** What went wrong, in the marketplace's own words, and a way on. */
+/** An error with the message of the API, and a way to retry. */
 export function Failure({ error, retry }: { error: unknown; retry?: () => void }) {
   return (
     <div className="failure" role="alert">
@@ -38,7 +38,7 @@ export function Failure({ error, retry }: { error: unknown; retry?: () => void }
   );
 }
 
-/** What a query brought, or what there is to see until it does. */
+/** The result of a query, or its loading state or error. */
 export function Loaded<T>({
   query,
   lines,

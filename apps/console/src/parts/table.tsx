@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** A table that scrolls by itself where the screen is narrow. */
+/** A table that scrolls on narrow screens. */
 export const Table = ({ label, head, rows }: { label: string; head: string[]; rows: ReactNode[][] }) => (
   <div className="scroll" role="region" aria-label={label} tabIndex={0}>
     <table>
@@ -26,7 +26,7 @@ export const Table = ({ label, head, rows }: { label: string; head: string[]; ro
   </div>
 );
 
-/** What is known of a thing; what is not is left out. */
+/** A list of labelled values; undefined ones are omitted. */
 export const Facts = ({ facts, className }: { facts: Record<string, ReactNode>; className?: string }) => {
   const known = Object.entries(facts).filter(
     ([, value]) => value !== null && value !== undefined && value !== false && value !== '',

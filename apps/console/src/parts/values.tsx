@@ -9,7 +9,7 @@ import {
   words,
 } from '../lib/format.js';
 
-/** An amount as people write it; the exact one is shown on hover. */
+/** A rounded amount; the exact one is shown on hover. */
 export function Money({ micros }: { micros: number }) {
   return (
     <data className="money" value={micros} title={`${exactUsd(micros)} exactly`}>
@@ -20,7 +20,7 @@ export function Money({ micros }: { micros: number }) {
 export const Usd = ({ usd }: { usd: number }) => <Money micros={microsOfUsd(usd)} />;
 export const Cents = ({ cents }: { cents: number }) => <Money micros={microsOfCents(cents)} />;
 
-/** A price of a listing. */
+/** The price of a listing. */
 export const Price = ({ listing }: { listing: { pricing_model: string; pricing_amount: number } }) =>
   listing.pricing_model === 'free' ? (
     <span className="money">Free</span>
@@ -42,7 +42,7 @@ export const Time = ({ at }: { at: string }) => (
   </time>
 );
 
-/** An address, a hash or an id: its ends, and the whole on hover. */
+/** A shortened address, hash or id; the whole is shown on hover. */
 export const Hash = ({ of: text }: { of: string }) => (
   <code className="hash" title={text}>
     {shortened(text)}
@@ -66,7 +66,7 @@ const TONES: Record<string, string> = {
   forwarding: 'warn',
 };
 
-/** A state by its name and, for those who see it, by a colour. */
+/** A state as text and colour. */
 export const Badge = ({ state }: { state: string }) => (
   <span className={`badge ${TONES[state] ?? ''}`}>{words(state)}</span>
 );

@@ -1,19 +1,19 @@
 import { ApiError, reach } from '../api/client.js';
 
-/** One request and its answer, as they are shown step by step. */
+/** One request and its answer, as they are displayed. */
 export interface Exchange {
   method: string;
   path: string;
   sent: unknown;
   status: number;
-  /** The answer's body. */
+  /** The body of the answer. */
   shown: unknown;
   /** `data` of the answer's envelope. */
   data: unknown;
   milliseconds: number;
 }
 
-/** Sends a request of the interface as it is. @throws ApiError for an answer that is neither a success nor a 402. */
+/** Sends a request. @throws ApiError if the answer is neither a success nor a 402. */
 export async function exchange(
   method: string,
   path: string,
@@ -24,7 +24,7 @@ export async function exchange(
     method,
     body: body === undefined ? undefined : JSON.stringify(body),
     headers: { ...(body !== undefined && { 'Content-Type': 'application/json' }), ...headers },
-    // The agent speaks for itself, by its key: whoever is signed in here has no part in it.
+    // The agent authenticates with its key, so the session of this browser must not be sent.
     credentials: 'omit',
   });
   const response = await reach(request);

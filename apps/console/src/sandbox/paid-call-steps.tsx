@@ -13,7 +13,7 @@ const TITLES: Record<StepName, string> = {
   receipt: 'It keeps a signed receipt',
 };
 
-/** Every step of a paid call with the requests that were made, as they went over the wire. */
+/** All steps of a paid call with the requests and answers that were sent. */
 export const PaidCallSteps = ({ call }: { call: PaidCall }) => (
   <ol className="steps" aria-live="polite">
     {STEPS.map((name) => (

@@ -10,7 +10,7 @@ export type StepName = (typeof STEPS)[number];
 export interface Step {
   state: 'waiting' | 'running' | 'done' | 'skipped' | 'failed';
   exchanges: Exchange[];
-  /** Of the proof of work, from 0 to 1. */
+  /** The progress of the proof of work, from 0 to 1. */
   progress?: number;
   error?: unknown;
 }
@@ -33,8 +33,8 @@ export const notBegun = (): PaidCall => ({
 });
 
 /**
- * Makes one paid call in the sandbox from beginning to end, as a program would, and tells every request on the way. It never
- * throws: what fails is told as the failure of its step.
+ * Makes one complete paid call in the sandbox, as a program would, and reports every request. It never throws; a
+ * failure is reported as the failure of its step.
  */
 export async function makePaidCall(slug: string, body: unknown, tell: (call: PaidCall) => void): Promise<void> {
   let call = notBegun();
@@ -71,7 +71,7 @@ export async function makePaidCall(slug: string, body: unknown, tell: (call: Pai
     let agent = await introduce();
     begin('offer');
     const quoted = await ask(agent).catch(async (error: unknown) => {
-      // The marketplace may have been started anew since the agent registered.
+      // The marketplace may have been restarted after the agent registered.
       if (!(error instanceof ApiError && error.status === 401)) throw error;
       forgetAgent();
       agent = await introduce();
@@ -109,7 +109,7 @@ export async function makePaidCall(slug: string, body: unknown, tell: (call: Pai
   }
 }
 
-/** Repeats the call while its answer is "not yet" (202), as long as it is told to wait. */
+/** Repeats the call while the answer is 202, after the delay that the answer states. */
 async function settled(ask: () => Promise<Exchange>): Promise<Exchange> {
   for (let repeat = 0; ; repeat += 1) {
     const answer = await ask();

@@ -2,7 +2,7 @@ import { solveProofOfWork, type ProofOfWorkPuzzle } from '@market/sdk';
 
 export type WorkReport = { nonce: string } | { progress: number };
 
-/** Works apart from the page, which stays answerable meanwhile. */
+/** Runs in a worker, so that the page stays responsive. */
 self.onmessage = async ({ data }: MessageEvent<ProofOfWorkPuzzle>) => {
   const report = (message: WorkReport): void => self.postMessage(message);
   const nonce = await solveProofOfWork(data, {

@@ -2,7 +2,10 @@ import type { Data, ProofOfWorkPuzzle, Wallet } from '@market/sdk';
 import { exchange, type Exchange } from './exchange.js';
 import type { WorkReport } from './proof-of-work.worker.js';
 
-/** An agent of the sandbox that lives as long as the browser's tab: its money is play money, so its key may lie here. */
+/**
+ * An agent of the sandbox that exists as long as the browser's tab. Its key may be stored here, because its money is
+ * simulated.
+ */
 export interface ThrowAwayAgent {
   id: string;
   address: string;
@@ -22,7 +25,10 @@ export function keptAgent(): ThrowAwayAgent | undefined {
 
 export const forgetAgent = (): void => sessionStorage.removeItem(KEPT);
 
-/** Registers an agent: a challenge, a signature, a proof of work. By plain requests, since the page shows each of them; the SDK's `register` tells of none. */
+/**
+ * Registers an agent: a challenge, a signature, a proof of work. It sends plain requests, because the page shows each
+ * of them and the SDK's `register` does not report them.
+ */
 export async function registerAgent(
   tell: (exchange: Exchange) => void,
   onProgress: (share: number) => void,
@@ -63,6 +69,6 @@ function work(puzzle: ProofOfWorkPuzzle, onProgress: (share: number) => void): P
   }).finally(() => worker.terminate());
 }
 
-/** A key is shown on no page, not even a play one: people learn from what they see. */
+/** Keys are never shown, not even those of the sandbox, because users copy what examples do. */
 const withoutKey = (shown: unknown): unknown =>
   JSON.parse(JSON.stringify(shown).replaceAll(/am_k_[A-Za-z0-9_]+/g, 'am_k_…'));

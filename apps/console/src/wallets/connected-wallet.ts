@@ -1,10 +1,10 @@
-/** What can prove an address to the marketplace: it signs a message that its owner was shown. */
+/** A wallet that can prove its address to the marketplace by signing a message that its owner was shown. */
 export interface ConnectedWallet {
   readonly address: string;
   sign(message: string): Promise<string>;
 }
 
-/** A wallet that may be connected; `icon` is a data: address that the wallet brings. */
+/** A wallet that can be connected; `icon` is a data: URL from the wallet. */
 export interface WalletChoice {
   readonly id: string;
   readonly name: string;

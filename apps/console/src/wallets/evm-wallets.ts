@@ -8,7 +8,7 @@ interface Announcement {
   provider: Eip1193;
 }
 
-/** Tells every EVM wallet that the browser has, as it announces itself. Source: eips.ethereum.org/EIPS/eip-6963. */
+/** Reports every EVM wallet in the browser when it announces itself. Source: eips.ethereum.org/EIPS/eip-6963. */
 export function watchEvmWallets(found: (wallet: WalletChoice) => void): () => void {
   const onAnnounce = ({ detail: { info, provider } }: CustomEvent<Announcement>): void =>
     found({

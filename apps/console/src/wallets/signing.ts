@@ -1,2 +1,2 @@
-/** Loaded only where something is signed in this page: the curves are a third of all its code. */
+/** Loaded only when this page signs something, because the elliptic curves are a third of the console's code. */
 export { evmWallet } from '@market/sdk';

@@ -17,7 +17,10 @@ interface Registry {
   register(...wallets: StandardWallet[]): () => void;
 }
 
-/** Tells every Solana wallet that the browser has and that signs messages. Source: github.com/wallet-standard/wallet-standard. */
+/**
+ * Reports every Solana wallet in the browser that can sign messages. Source:
+ * github.com/wallet-standard/wallet-standard.
+ */
 export function watchSolanaWallets(found: (wallet: WalletChoice) => void): () => void {
   const registry: Registry = {
     register(...wallets) {

@@ -2,7 +2,10 @@ import type { WalletChoice } from './connected-wallet.js';
 
 const KEPT = 'market.test-wallet';
 
-/** A wallet made in this browser, for looking around in the sandbox; its key lies in the tab's storage and ends with it. */
+/**
+ * A wallet that is created in this browser for the sandbox. Its key is in the tab's storage and is deleted with the
+ * tab.
+ */
 export const testWallet: WalletChoice = {
   id: 'test',
   name: 'Test wallet',

@@ -3,7 +3,7 @@ import type { WalletChoice } from './connected-wallet.js';
 import { watchEvmWallets } from './evm-wallets.js';
 import { watchSolanaWallets } from './solana-wallets.js';
 
-/** The wallets that this browser has. */
+/** Returns the wallets in this browser. */
 export function useWallets(): WalletChoice[] {
   const [wallets, setWallets] = useState<WalletChoice[]>([]);
   useEffect(() => {

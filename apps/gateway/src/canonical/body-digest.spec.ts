@@ -6,7 +6,7 @@ import { MAX_DEPTH, parseJson } from './parse-json.js';
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
-/** `__proto__` is a key like any other. */
+/** Keys include `__proto__`, which must be treated like any other key. */
 const key = fc.oneof(
   { weight: 9, arbitrary: fc.string({ unit: 'grapheme', maxLength: 6 }) },
   { weight: 1, arbitrary: fc.constantFrom('__proto__', 'constructor', 'toJSON') },
@@ -18,7 +18,7 @@ const object = fc.array(fc.tuple(key, fc.jsonValue({ maxDepth: 3, stringUnit: 'g
     },
 );
 
-/** Writes a value in one of its many spellings; `pick(n)` chooses among n. */
+/** Writes a value in one of its JSON spellings; `pick(n)` chooses one of n. */
 function spell(value: Json, pick: (choices: number) => number): string {
   const space = (): string => ['', '', ' ', '\n\t ', '\r\n'][pick(5)]!;
   const word = (text: string): string =>

@@ -3,9 +3,9 @@ import canonicalize from 'canonicalize';
 import { parseJson, type JsonProblem } from './parse-json.js';
 
 /**
- * SHA-256 (32 bytes) of the RFC 8785 form of a buyer's body, or why it has none. Bodies that `JSON.parse` reads alike share a
- * digest: other white space, order of keys and spelling, and also digits beyond the precision of a double and all but the last
- * of repeated keys.
+ * Returns the SHA-256 (32 bytes) of the RFC 8785 form of a buyer's body, or the problem of an invalid body. Bodies that
+ * `JSON.parse` reads as the same value have the same digest. They may differ in white space, order of keys, spelling,
+ * digits beyond the precision of a double, and values of a repeated key except the last.
  */
 export function bodyDigest(body: string): { digest: Buffer } | { problem: JsonProblem | 'not_an_object' } {
   const parsed = parseJson(body);
@@ -15,7 +15,10 @@ export function bodyDigest(body: string): { digest: Buffer } | { problem: JsonPr
   return { digest: hash('sha256', canonicalForm(value) ?? body, 'buffer') };
 }
 
-/** None where RFC 8785 has none: a number beyond the range of a double, or half of a surrogate pair. Such a body is known by its own text. */
+/**
+ * Returns undefined if RFC 8785 has no form: for a number beyond the range of a double, or an unpaired surrogate. The
+ * digest of such a body is that of its text.
+ */
 function canonicalForm(value: object): string | undefined {
   try {
     return canonicalize(value);

@@ -1,11 +1,11 @@
-/** Arrays and objects within each other in a buyer's body or a seller's answer; `{}` is 1 deep. */
+/** The maximum nesting of arrays and objects in a buyer's body or a seller's answer; `{}` has depth 1. */
 export const MAX_DEPTH = 64;
 
 export type JsonProblem = 'invalid_json' | 'too_deep';
 
 /**
- * The value of a JSON text that nests at most `MAX_DEPTH` deep. V8 parses any depth without recursion; what reads the value
- * afterwards, as `canonicalize` does, recurses.
+ * Parses JSON text that is nested at most `MAX_DEPTH` deep. V8 parses any depth without recursion, but functions such
+ * as `canonicalize` recurse over the value.
  */
 export function parseJson(text: string): { value: unknown } | { problem: JsonProblem } {
   try {
@@ -16,7 +16,7 @@ export function parseJson(text: string): { value: unknown } | { problem: JsonPro
   }
 }
 
-/** Of a text that is JSON: counts the brackets outside strings. */
+/** Whether valid JSON text is nested too deep; counts the brackets outside strings. */
 function isTooDeep(text: string): boolean {
   let depth = 0;
   for (let at = 0; at < text.length; at += 1) {

@@ -16,15 +16,18 @@ export type EndpointUrlRefusal =
 export type EndpointUrlCheck = { ok: true; url: URL } | { ok: false; reason: EndpointUrlRefusal };
 
 export interface EndpointUrlPolicyOptions {
-  /** Sandbox and tests: also http, private addresses and local names. */
+  /** In the sandbox and in tests, also allows http, private addresses and local names. */
   allowPrivate: boolean;
-  /** The marketplace's own hosts, `host` (any port) or `host:port`. A call to them would return to the marketplace. One address of this machine represents all of them. */
+  /**
+   * The marketplace's own hosts, `host` (any port) or `host:port`. A call to them would return to the marketplace. One
+   * local address stands for all addresses of this machine.
+   */
   ownHosts: readonly string[];
 }
 
 const maxUrlLength = 2_048;
 
-/** Ports of services that a POST could harm, and ports on which no seller's HTTP endpoint listens. */
+/** Ports of services that a POST could harm, and ports that no seller uses for HTTP. */
 const forbiddenPorts = new Set([
   0,
   1,
@@ -76,7 +79,7 @@ const forbiddenPorts = new Set([
   9092, // buses
 ]);
 
-/** Last labels that never lead to the public internet. */
+/** Top-level labels that are never public. */
 const privateSuffixes = new Set([
   'localhost',
   'localdomain',
@@ -103,7 +106,7 @@ export class EndpointUrlPolicy {
     this.ownHosts = new Set(options.ownHosts.map((host) => local(host.toLowerCase())));
   }
 
-  /** The URL in normal form, or why it is refused. Hosts outside ASCII are to be given in punycode. */
+  /** Returns the normalised URL, or why it is refused. A host outside ASCII must be given in punycode. */
   check(raw: string): EndpointUrlCheck {
     if (raw.length > maxUrlLength) return refused('url_too_long');
     // URL parsers treat blanks, control characters and backslashes differently, so such URLs are refused.

@@ -2,14 +2,18 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 const globalIpv6 = ipaddr.IPv6.parseCIDR('2000::/3');
-/** Azure's host agent: a public number that answers only from inside. Other clouds' metadata addresses lie in reserved ranges. */
+/**
+ * Azure's host agent has a public address that answers only from inside. The metadata addresses of other clouds are in
+ * reserved ranges.
+ */
 const azureWireServer = '168.63.129.16';
-/** ISATAP wraps an IPv4 address in the low half of any IPv6 prefix, behind this mark. */
+/** ISATAP embeds an IPv4 address in the low half of any IPv6 prefix, after this marker. */
 const isatapMark = 0x5efe;
 
 /**
- * Whether an address, in the form DNS and URL parsing give, is one that the whole internet may reach.
- * An IPv4 address wrapped in IPv6 (mapped, compatible, NAT64, 6to4, Teredo, ISATAP) never is: sellers have no use for one.
+ * Whether an address, in the form that DNS and URL parsing return, is public.
+ * An IPv4 address embedded in IPv6 (mapped, compatible, NAT64, 6to4, Teredo, ISATAP) is never accepted, because sellers
+ * do not need one.
  */
 export function isPublicAddress(address: string): boolean {
   if (isIP(address) === 0 || address.includes('%')) return false;

@@ -7,7 +7,7 @@ export interface SellerAuthHeader {
 export type SellerAuthHeaderRefusal = 'invalid_name' | 'reserved_name' | 'invalid_value';
 
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/;
-/** Visible ASCII with single spaces or runs of them between words, as in `Bearer …`. */
+/** Visible ASCII with spaces only between words, as in `Bearer …`. */
 const visible = /^[\x21-\x7e](?:[\x20-\x7e]{0,4094}[\x21-\x7e])?$/;
 
 /** Headers that frame or route the message, or that the marketplace sets. */
@@ -33,7 +33,7 @@ const reservedNames = new Set([
 ]);
 const reservedPrefixes = ['x-market-', 'webhook-', 'content-', 'proxy-', 'x-forwarded-', 'sec-'];
 
-/** Why this header may not be sent to the seller; null when it may. */
+/** Returns why this header may not be sent to the seller; null if it may. */
 export function refuseSellerAuthHeader({ name, value }: SellerAuthHeader): SellerAuthHeaderRefusal | null {
   if (!token.test(name)) return 'invalid_name';
   const lower = name.toLowerCase();

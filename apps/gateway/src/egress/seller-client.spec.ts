@@ -10,7 +10,7 @@ type Behaviour = (socket: Socket, request: Buffer) => void;
 
 const sellers: RawSeller[] = [];
 
-/** A seller that speaks raw bytes. Its behaviour is called once per connection, with the whole first request. */
+/** A seller that writes raw bytes. Its behaviour is called once per connection, with the whole first request. */
 class RawSeller {
   readonly sockets: Socket[] = [];
   readonly requests: Buffer[] = [];
@@ -34,7 +34,7 @@ class RawSeller {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/call`;
   }
 
-  /** Resolves when the caller has closed every connection it made. */
+  /** Resolves when the caller has closed all its connections. */
   async allClosed(): Promise<void> {
     await Promise.all(
       this.sockets
@@ -195,7 +195,7 @@ describe('SellerClient, failures', () => {
   const bomb = gzipSync(Buffer.alloc(50_000_000, 0x20));
   type Failure = [string, Behaviour, string, number];
 
-  /** Answers whose connection is of no further use. */
+  /** Answers after which the connection cannot be reused. */
   const broken: Failure[] = [
     ['no answer at all', () => undefined, 'timeout', 504],
     ['headers that drip', repeatedly('HTTP/1.1 200 OK\r\n', 'X-A: b\r\n', 50), 'timeout', 504],
@@ -281,7 +281,7 @@ describe('SellerClient, failures', () => {
     ['a reset without a word', (socket) => void socket.resetAndDestroy(), 'unreachable', 502],
   ];
 
-  /** Answers that end in good order and are not what was asked for. */
+  /** Complete answers that are not valid results; the connection can be reused. */
   const unfit: Failure[] = [
     ['a gzipped answer that does not say so', say(json(gzipSync('{}'))), 'not_json', 502],
     ['HTML', say(json('<!doctype html><title>Hi</title>')), 'not_json', 502],

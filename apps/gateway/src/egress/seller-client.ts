@@ -8,23 +8,26 @@ export interface SellerRequest {
   url: string;
   /** Sent unchanged. */
   rawBody: Buffer | string;
-  /** All headers but Host, Connection and Content-Length; see `signRequest`. */
+  /** All headers except Host, Connection and Content-Length; see `signRequest`. */
   headers: Record<string, string>;
-  /** From the call to the last byte of the answer: name resolution, connecting, headers and body. */
+  /** The time from the call to the last byte of the answer: name resolution, connecting, headers and body. */
   timeoutMs: number;
   maxResponseBytes: number;
-  /** Ends the call early, as a timeout. */
+  /** Ends the call early; the outcome is a timeout. */
   signal?: AbortSignal | undefined;
 }
 
-/** Sends requests to sellers' endpoints, and turns every kind of response or failure into an outcome. */
+/** Sends requests to sellers' endpoints and converts every response or failure to an outcome. */
 export class SellerClient {
   constructor(
     private readonly connections: SellerConnections,
     private readonly policy: EndpointUrlPolicy,
   ) {}
 
-  /** Sends one POST, without retries and redirects. It rejects only for invalid headers and if this machine has no free socket. */
+  /**
+   * Sends one POST, without retries or redirects. It rejects only for invalid headers, or if this machine has no free
+   * socket.
+   */
   async call(call: SellerRequest): Promise<SellerOutcome> {
     const startedAt = performance.now();
     const exchange = new SellerExchange(call.maxResponseBytes);

@@ -8,7 +8,7 @@ import { SellerClient } from './seller-client.js';
 import { SellerConnections, type SellerConnectionsOptions } from './seller-connections.js';
 import type { SellerOutcome } from './seller-outcome.js';
 
-/** Self-signed for seller.example.com alone, valid until 2126. */
+/** A self-signed certificate for seller.example.com, valid until 2126. */
 const certificate = {
   key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgzevN9LiXeuJdyuer
@@ -51,7 +51,7 @@ function clientWith(options: Partial<SellerConnectionsOptions> = {}): {
   return { connections, call };
 }
 
-/** A seller whose answers are given by the test, in its own time. */
+/** Starts a seller whose answers the test sends later. */
 async function patientSeller(): Promise<{
   url: string;
   pending: ServerResponse[];

@@ -4,16 +4,16 @@ import { SellerDialer } from './seller-dialer.js';
 import { dnsLookup, systemLookup, type SellerLookup } from './seller-lookup.js';
 
 export interface SellerConnectionsOptions {
-  /** Sandbox and tests: dial private addresses too. */
+  /** In the sandbox and in tests, also connects to private addresses. */
   allowPrivate: boolean;
-  /** By default DNS, or with `allowPrivate` the system's own resolution. */
+  /** The default is DNS, or with `allowPrivate` the resolver of the system. */
   lookup?: SellerLookup;
   connectTimeoutMs?: number;
-  /** Certificate authorities to trust instead of the public ones, PEM. */
+  /** Certificate authorities in PEM that replace the public ones. */
   ca?: string;
 }
 
-/** Follows one exchange. An error before any connection comes without a controller. */
+/** Handles the events of one exchange. If an error occurs before there is a connection, the controller is null. */
 export interface SellerHandler extends Dispatcher.DispatchHandler {
   onResponseError(controller: Dispatcher.DispatchController | null, error: Error): void;
 }
@@ -24,11 +24,11 @@ export interface SellerTarget {
   origin: string;
 }
 
-/** An exchange's hold on its connection. */
+/** The right of an exchange to use its connection. */
 export interface Lease {
   /**
-   * To be called once, when the exchange is over, and not from within its handler, where the parser is still at work.
-   * A connection that is not reusable is closed at once, even while it is being made.
+   * Must be called once after the exchange, and not from within its handler, where the parser is still running. A
+   * connection that is not reusable is closed immediately, even while it is connecting.
    */
   end(reusable: boolean): void;
 }
@@ -38,21 +38,24 @@ interface Connection {
   socket: Socket | undefined;
 }
 
-/** Far more than any JSON API sends; the parser gives up beyond. */
+/** Far more than any JSON API sends; the parser rejects more. */
 const maxHeaderBytes = 16 * 1024;
-/** Below the shortest common server default (2 s), so that we rather than the seller close an idle connection. */
+/**
+ * Below the shortest common server default (2 s), so that the gateway closes an idle connection before the seller does.
+ */
 const idleTimeoutMs = 1_500;
 const maxIdleTimeoutMs = 30_000;
 
 /**
- * Connections to sellers. Each carries one exchange at a time and is kept for its listing for a moment. An exchange never waits for
- * one: how many calls a listing takes at once is decided before (`SellerCapacity`). undici's Pool is not used because it cannot give
- * up an exchange that is connecting, and because it connects again on behalf of a request that was aborted (measured with 7.30.2).
+ * Connections to sellers. Each carries one exchange at a time and is kept briefly for its listing. An exchange never
+ * waits for a connection: `SellerCapacity` limits the concurrent calls of a listing. undici's Pool is not used, because
+ * it cannot abort an exchange that is connecting, and because it reconnects for a request that was aborted (measured
+ * with 7.30.2).
  */
 export class SellerConnections {
   private readonly dialer: SellerDialer;
   private readonly all = new Set<Connection>();
-  /** By target. The last used is used next, so that a surplus closes. */
+  /** Idle connections by target. The last used connection is used first, so that surplus ones time out. */
   private readonly idle = new Map<string, Connection[]>();
   private closed = false;
 
@@ -61,7 +64,7 @@ export class SellerConnections {
     this.dialer = new SellerDialer({ allowPrivate, lookup, connectTimeoutMs, ca });
   }
 
-  /** Starts an exchange. Every error reaches the handler, which ends the lease. */
+  /** Starts an exchange. All errors are reported to the handler, which ends the lease. */
   dispatch(target: SellerTarget, request: Dispatcher.DispatchOptions, handler: SellerHandler): Lease {
     if (this.closed) {
       queueMicrotask(() => handler.onResponseError(null, new errors.ClientClosedError()));
@@ -76,12 +79,12 @@ export class SellerConnections {
     };
   }
 
-  /** Connections made or being made. */
+  /** The number of connections that are open or connecting. */
   get size(): number {
     return this.all.size;
   }
 
-  /** Closes every connection; exchanges under way fail. */
+  /** Closes all connections; exchanges in progress fail. */
   close(): void {
     this.closed = true;
     this.idle.clear();
@@ -99,7 +102,7 @@ export class SellerConnections {
         maxHeaderSize: maxHeaderBytes,
         keepAliveTimeout: idleTimeoutMs,
         keepAliveMaxTimeout: maxIdleTimeoutMs,
-        // The exchange's own deadline covers both; these would only watch the gaps between bytes.
+        // The deadline of the exchange includes both; these timeouts would only limit the gaps between bytes.
         headersTimeout: 0,
         bodyTimeout: 0,
       }),
@@ -126,7 +129,7 @@ export class SellerConnections {
   }
 }
 
-/** Ends a connection at once, also one still being made. */
+/** Closes a connection immediately, even while it is connecting. */
 function destroy({ client, socket }: Connection): void {
   void client.destroy();
   socket?.destroy();

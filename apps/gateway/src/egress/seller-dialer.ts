@@ -4,7 +4,7 @@ import type { buildConnector } from 'undici';
 import { isPublicAddress } from './public-address.js';
 import type { SellerLookup } from './seller-lookup.js';
 
-/** The host is, or resolves to, an address that is not public. */
+/** The host is an address that is not public, or resolves to one. */
 export class ForbiddenAddress extends Error {
   override readonly name = 'ForbiddenAddress';
 }
@@ -12,27 +12,28 @@ export class ForbiddenAddress extends Error {
 export interface SellerDialerOptions {
   allowPrivate: boolean;
   lookup: SellerLookup;
-  /** Name resolution, TCP and TLS together. */
+  /** The time limit for name resolution, TCP and TLS together. */
   connectTimeoutMs: number;
-  /** Certificate authorities to trust instead of the public ones, PEM. */
+  /** Certificate authorities in PEM that replace the public ones. */
   ca?: string | undefined;
 }
 
-/** More answers than this are not a host but a probe. */
+/** A name with more addresses than this is refused as an attack. */
 const maxAddresses = 64;
-/** How long one of several addresses may stay silent before the next is tried. */
+/** If one of several addresses does not answer within this time, the next one is tried. */
 const addressAttemptTimeoutMs = 1_000;
 
 /**
- * Opens connections to sellers. A name is resolved once per connection, every answer is checked, and only the checked answers are
- * dialled; literals, which resolution never sees, are checked themselves.
+ * Opens connections to sellers. It resolves a name once per connection, checks every address, and connects only to
+ * checked addresses. Addresses in URLs are not resolved, so they are checked directly.
  */
 export class SellerDialer {
   constructor(private readonly options: SellerDialerOptions) {}
 
   /**
-   * Begins one connection and calls `done` with the outcome.
-   * @returns the socket, to be destroyed to give up early; nothing when the address was refused without one.
+   * Starts one connection and calls `done` with the outcome.
+   * @returns the socket, which the caller destroys to abort early; undefined if the address was refused before there
+   * was a socket.
    */
   dial(
     { protocol, hostname, port, servername }: buildConnector.Options,

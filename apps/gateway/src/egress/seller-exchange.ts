@@ -9,18 +9,18 @@ import type { SellerAnswered, SellerFailed, SellerFailureReason } from './seller
 
 export interface SellerResult {
   outcome: Omit<SellerAnswered, 'latencyMs'> | Omit<SellerFailed, 'latencyMs'>;
-  /** The answer ended where it said it would, so its connection may carry another exchange. */
+  /** Whether the answer was complete, so that its connection may carry another exchange. */
   reusable: boolean;
 }
 
 const maxHeaders = 100;
-/** 1xx answers before the real one; each would otherwise keep the exchange alive. */
+/** The maximum number of 1xx answers, because each would keep the exchange alive. */
 const maxInformational = 8;
 const noBytes = Buffer.alloc(0);
-/** This process or machine has no socket left: nothing that a seller could be blamed for. */
+/** Errors of a process or machine without free sockets, which are not the seller's fault. */
 const outOfSockets = new Set(['EMFILE', 'ENFILE', 'ENOBUFS']);
 
-/** Reads one answer as it arrives and resolves once, as soon as the result is certain. */
+/** Reads one answer as it arrives, and resolves as soon as the result is certain. */
 export class SellerExchange implements SellerHandler {
   private informational = 0;
   private connected = false;
@@ -30,7 +30,9 @@ export class SellerExchange implements SellerHandler {
   private size = 0;
   private over = false;
 
-  /** Rejects only for what is our own: a request that cannot be written as HTTP, or no socket to send it from (`UnavailableError`). */
+  /**
+   * Rejects only for errors of the gateway: a request that is not valid HTTP, or no free socket (`UnavailableError`).
+   */
   readonly result: Promise<SellerResult>;
   private resolve!: (result: SellerResult) => void;
   private reject!: (error: Error) => void;
@@ -50,7 +52,7 @@ export class SellerExchange implements SellerHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // Given up in the very turn in which it was connected: not a byte of it is to be sent.
+    // If the exchange was aborted in the same turn in which it was connected, nothing may be sent.
     if (this.over) controller.abort(new errors.RequestAbortedError());
     else this.connected = true;
   }
@@ -67,7 +69,7 @@ export class SellerExchange implements SellerHandler {
       return;
     }
     this.statusCode = statusCode;
-    // Repeated headers arrive as an array, although the type does not say so.
+    // Repeated headers arrive as an array, although the type does not include it.
     const encoding = String(headers['content-encoding'] ?? 'identity');
     if (encoding.toLowerCase() !== 'identity') this.refuse('not_json');
     else if (Number(headers['content-length']) > this.maxResponseBytes) this.refuse('too_large');
@@ -101,7 +103,7 @@ export class SellerExchange implements SellerHandler {
     else this.fail(this.started ? 'protocol_error' : 'unreachable');
   }
 
-  /** Copies into one growing buffer: kept chunk by chunk, a body of one-byte chunks would take a hundred times its size. */
+  /** Copies into one growing buffer. A list of one-byte chunks would take a hundred times the size of the body. */
   private append(chunk: Buffer): void {
     const needed = this.size + chunk.length;
     if (needed > this.body.length) {
@@ -116,7 +118,7 @@ export class SellerExchange implements SellerHandler {
     this.fail(this.reasonOfStatus() ?? reason, null, reusable);
   }
 
-  /** With 3xx and 4xx the status alone says what happened. */
+  /** The failure reason of 3xx and 4xx depends only on the status. */
   private reasonOfStatus(): 'redirect' | 'seller_refused' | undefined {
     if (this.statusCode < 300 || this.statusCode >= 500) return undefined;
     return this.statusCode < 400 ? 'redirect' : 'seller_refused';

@@ -5,7 +5,7 @@ import { dnsLookup, systemLookup } from './seller-lookup.js';
 const recordTypes = { A: 1, AAAA: 28 } as const;
 type Zone = (name: string, type: number) => Buffer[] | 'silence';
 
-/** A name server whose answers are ours to choose, with a TTL of 0. */
+/** Starts a name server with the given records and a TTL of 0. */
 async function nameServer(zone: Zone): Promise<{ address: string; close: () => void }> {
   const server: Socket = createSocket('udp4');
   server.on('message', (query, client) => {

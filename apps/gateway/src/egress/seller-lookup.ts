@@ -1,18 +1,18 @@
 import { lookup, Resolver } from 'node:dns/promises';
 
-/** Every address, IPv4 and IPv6, of a host name. Rejects when there is none. */
+/** Returns all IPv4 and IPv6 addresses of a host name. Rejects if there are none. */
 export type SellerLookup = (hostname: string) => Promise<string[]>;
 
 export interface DnsLookupOptions {
-  /** Name servers, `address` or `address:port`; the system's by default. */
+  /** Name servers, `address` or `address:port`; defaults to those of the system. */
   servers?: readonly string[];
   timeoutMs?: number;
   tries?: number;
 }
 
 /**
- * Asks DNS itself. The system's getaddrinfo would hold one of the process's few threads for as long as a seller's name server
- * pleases, and would also read the hosts file and search domains, where only private names are found.
+ * Resolves names with DNS directly. The system's getaddrinfo would block one of the process's few threads until the
+ * seller's name server answers. It would also read the hosts file and search domains, which contain only private names.
  */
 export function dnsLookup({ servers, timeoutMs = 1_500, tries = 2 }: DnsLookupOptions = {}): SellerLookup {
   const resolver = new Resolver({ timeout: timeoutMs, tries });
@@ -25,7 +25,7 @@ export function dnsLookup({ servers, timeoutMs = 1_500, tries = 2 }: DnsLookupOp
   };
 }
 
-/** The system's own resolution with its hosts file, for sellers on a private network. */
+/** The resolver of the system with its hosts file, for sellers on a private network. */
 export const systemLookup: SellerLookup = async (hostname) => {
   const answers = await lookup(hostname, { all: true });
   return answers.map(({ address }) => address);

@@ -5,18 +5,18 @@ export type SellerFailureReason =
   | 'too_large'
   | 'too_deep'
   | 'redirect'
-  /** Any 4xx, whatever its body: the seller did not take this request. */
+  /** Any 4xx: the seller refused this request. The body does not matter. */
   | 'seller_refused'
   /** 5xx with JSON. */
   | 'seller_error'
   | 'protocol_error'
   | 'forbidden_address';
 
-/** JSON with a 2xx status: what a call is paid for, and nothing else is. */
+/** JSON with a 2xx status, the only answer that a call is charged for. */
 export interface SellerAnswered {
   kind: 'answered';
   statusCode: number;
-  /** The answer's own text, unchanged. */
+  /** The text of the answer, unchanged. */
   json: string;
   latencyMs: number;
 }
@@ -24,20 +24,23 @@ export interface SellerAnswered {
 export interface SellerFailed {
   kind: 'failed';
   reason: SellerFailureReason;
-  /** 504 for a timeout; the seller's own where that is itself no success; else 502. */
+  /** 504 for a timeout; otherwise the seller's status if it is no success, else 502. */
   statusCode: number;
-  /** `none`: not even a connection came about. `answered`: a whole answer below 500 came, which shows that the seller is there. */
+  /**
+   * `none`: no connection was made. `answered`: a complete answer below 500 was received, so the seller works.
+   * `broken`: anything else.
+   */
   contact: 'none' | 'broken' | 'answered';
-  /** What JSON came with another status than 2xx. */
+  /** The JSON of an answer with another status than 2xx. */
   json: string | null;
   latencyMs: number;
 }
 
 export type SellerOutcome = SellerAnswered | SellerFailed;
 
-/** Timeout, too early and too many requests depend on the time, not on the request. */
+/** These statuses (timeout, too early, too many requests) depend on the time of the request. */
 const LATER = [408, 425, 429];
 
-/** Whether the same request will be refused again: another one is needed. */
+/** Whether the seller would refuse the same request again. */
 export const isDefinite = ({ reason, statusCode }: SellerFailed): boolean =>
   reason === 'seller_refused' && !LATER.includes(statusCode);

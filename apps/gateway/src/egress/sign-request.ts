@@ -4,9 +4,9 @@ import type { SellerAuthHeader } from './seller-auth-header.js';
 import { signingKey, type SigningSecret } from './signing-secret.js';
 
 export interface RequestToSign {
-  /** The current secret first; then, while a rotation overlaps, the one before it. */
+  /** The current secret, followed by the previous one while a rotation overlaps. */
   secrets: readonly [SigningSecret, ...SigningSecret[]];
-  /** Stable over retries of one call; holds no `.`, which separates the signed parts. */
+  /** Stable over retries of one call. It contains no `.`, which separates the signed parts. */
   requestId: string;
   timestampSeconds: number;
   /** The bytes that are sent. */
@@ -14,21 +14,22 @@ export interface RequestToSign {
   event: 'gateway.call' | 'endpoint.test';
   listingId: string;
   buyerId: string;
-  /** 1 for the first. */
+  /** Starts at 1. */
   attempt: number;
-  /** See `HOP_HEADER`; this marketplace is the last. */
+  /** See `HOP_HEADER`; this marketplace is the last one. */
   hops: readonly string[];
-  /** W3C trace context; left out when it is not in its form. */
+  /** W3C trace context; omitted if it is invalid. */
   traceparent?: string | undefined;
-  /** The seller's own, already admitted by `refuseSellerAuthHeader`. */
+  /** The seller's own header, which `refuseSellerAuthHeader` has accepted. */
   authHeader?: SellerAuthHeader | null | undefined;
 }
 
 const traceparentForm = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 /**
- * All headers of a forwarded request: HMAC-SHA256 over `{id}.{timestamp}.{body}`, under our names and, for stock libraries, under
- * those of Standard Webhooks (github.com/standard-webhooks/standard-webhooks, spec v1.0.0). Of the buyer's request there is nothing among them but the marketplaces it has passed through.
+ * Returns all headers of a forwarded request: the HMAC-SHA256 over `{id}.{timestamp}.{body}`, in the marketplace's
+ * headers and, for stock libraries, in those of Standard Webhooks (github.com/standard-webhooks/standard-webhooks, spec
+ * v1.0.0). Of the buyer's request, they contain only the marketplaces that it has passed through.
  */
 export function signRequest(request: RequestToSign): Record<string, string> {
   const { requestId, authHeader, traceparent } = request;

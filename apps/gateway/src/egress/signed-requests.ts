@@ -13,7 +13,7 @@ export interface SignedRequest extends Pick<RequestToSign, 'requestId' | 'event'
   signal?: AbortSignal | undefined;
 }
 
-/** One signed request to the endpoint of a listing. */
+/** Sends signed requests to the endpoints of listings. */
 @Injectable()
 export class SignedRequests {
   private readonly hop: string;
@@ -25,7 +25,7 @@ export class SignedRequests {
     this.hop = hopOf(publicUrl);
   }
 
-  /** Its span names neither the seller's address nor anything that is sent. */
+  /** Its span contains neither the seller's address nor any sent data. */
   async send(
     { endpoint, url, secrets, authHeader }: CallableEndpoint,
     { timeoutMs, signal, ...request }: SignedRequest,

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 
-/** A seller's signing secret and the public name it is known by. */
+/** A seller's signing secret and its public name. */
 export interface SigningSecret {
   keyId: string;
-  /** `whsec_` and the base64 of 32 bytes, as Standard Webhooks libraries take it. */
+  /** `whsec_` and the base64 of 32 bytes, as Standard Webhooks libraries accept it. */
   secret: string;
 }
 
@@ -13,7 +13,7 @@ export function newSigningSecret(): SigningSecret {
   return { keyId: `key_${randomBytes(9).toString('base64url')}`, secret: prefix + randomBytes(32).toString('base64') };
 }
 
-/** The bytes that sign. */
+/** Returns the bytes of the key. */
 export function signingKey({ secret }: SigningSecret): Buffer {
   return Buffer.from(secret.slice(prefix.length), 'base64');
 }

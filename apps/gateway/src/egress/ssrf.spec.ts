@@ -5,7 +5,10 @@ import { isPublicAddress } from './public-address.js';
 import { SellerClient } from './seller-client.js';
 import { SellerConnections } from './seller-connections.js';
 
-/** IPv4 that no seller may be at: loopback, private, link-local and metadata, CGNAT, multicast, reserved, documentation, benchmarks. */
+/**
+ * IPv4 ranges that no seller may use: loopback, private, link-local and metadata, CGNAT, multicast, reserved,
+ * documentation, benchmarks.
+ */
 const ipv4 = [
   '0.0.0.0',
   '0.1.2.3',
@@ -150,7 +153,7 @@ const hosts = [
   ...names,
 ];
 
-/** Listeners that nothing may ever reach. */
+/** Listeners that no request may reach. */
 class Canaries {
   touched = 0;
   private readonly servers: Server[] = [];
@@ -256,7 +259,7 @@ describe('calls to addresses that are not public', () => {
 
   it('resolves once per connection and never dials the second answer of a name that changes', async () => {
     let queries = 0;
-    // Never assigned by any registry, so that a public answer leads nowhere.
+    // No registry ever assigned this prefix, so a connection to it leads nowhere.
     const { client } = clientWith(() => Promise.resolve([queries++ % 2 === 0 ? '3ffe:ffff::1' : '127.0.0.1']), 20);
     const reasons: string[] = [];
     for (let attempt = 0; attempt < 200; attempt++) {

@@ -13,13 +13,13 @@ const find = sql(
      max_response_bytes AS "maxResponseBytes", max_concurrency AS "maxConcurrency", requests_per_minute AS "requestsPerMinute", probe_at AS "probeAt", url_sealed, auth_header_name, auth_header_sealed
    FROM endpoints WHERE listing_id = $1`,
 );
-// The current one, which has no end, comes first.
+// The current secret, which has no expiry, comes first.
 const findSecrets = sql(
   'endpoint-secrets.find-valid',
   'SELECT key_id, secret_sealed FROM endpoint_secrets WHERE listing_id = $1 AND (expires_at IS NULL OR expires_at > now()) ORDER BY expires_at DESC NULLS FIRST',
 );
 
-/** An endpoint as calls see it. */
+/** The part of an endpoint that calls use. */
 export interface Endpoint {
   listingId: string;
   urlDigest: Buffer;
@@ -32,7 +32,7 @@ export interface Endpoint {
   probeAt: Date | null;
 }
 
-/** An endpoint with all that a call of it needs, unsealed; never leaves the process. */
+/** An endpoint with everything that a call needs, decrypted. It never leaves the process. */
 export interface CallableEndpoint {
   endpoint: Endpoint;
   url: string;
@@ -40,10 +40,10 @@ export interface CallableEndpoint {
   secrets: [SigningSecret, ...SigningSecret[]];
 }
 
-/** Endpoints as calls use them: at most a second old, and dropped at once when one changes. */
+/** Caches endpoints for calls for at most a second. A change of an endpoint drops it immediately. */
 @Injectable()
 export class CallableEndpoints {
-  /** `false` for a listing without one. */
+  /** `false` if the listing has no endpoint. */
   private readonly cache = lookupCache<CallableEndpoint | false>(1_000, (listingId) => this.load(listingId));
 
   constructor(

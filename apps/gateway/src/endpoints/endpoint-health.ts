@@ -7,10 +7,10 @@ import type { CallableEndpoint } from './callable-endpoints.js';
 import { endpointColumns, type EndpointRow } from './endpoint.js';
 import { EndpointsRepository } from './endpoints.repository.js';
 
-/** A URL that was called. Its outcome does not count for another URL that the listing has by now. */
+/** The URL that was called. The outcome does not count if the endpoint has another URL by now. */
 export type CalledEndpoint = Pick<CallableEndpoint['endpoint'], 'listingId' | 'urlDigest'>;
 
-/** One call that a seller failed. */
+/** A call for which the seller failed. */
 export interface FailedCall {
   id: string;
   buyerId: string;
@@ -37,7 +37,7 @@ const countFailure = sql(
    FROM evaluated j WHERE e.listing_id = j.listing_id
    RETURNING ${endpointColumns('e')}, j.breaks AS changed`,
 );
-/** Failures that were counted after this success belong to later calls, and are kept. */
+/** Keeps `failed_calls`, because failures that were counted after the success belong to later calls. */
 const recover = sql(
   'endpoints.recover',
   `UPDATE endpoints e SET health = 'active', probe_at = now() + $4 * interval '1 millisecond', version = e.version + 1, updated_at = now()
@@ -60,7 +60,7 @@ const recordTest = sql(
    FROM evaluated j WHERE e.listing_id = j.listing_id
    RETURNING ${endpointColumns('e')}, j.health <> j.was AS changed`,
 );
-/** Until its test has ended no other process takes it; should this one die meanwhile, another does later. */
+/** No other process takes the test until it has ended, or until a timeout if this process dies. */
 const takeDue = sql(
   'endpoints.take-due',
   `UPDATE endpoints SET probe_at = now() + (timeout_ms + $2) * interval '1 millisecond'
@@ -71,12 +71,15 @@ const takeDue = sql(
 type HealthRow = EndpointRow & { changed: boolean };
 
 /**
- * A breaker per endpoint, decided in its row by evidence that no single buyer can make. The endpoint becomes `failing`, and nothing
- * more is sold or forwarded, when `GATEWAY_FAILING_AFTER` calls of at least two buyers failed since the last success, each counted
- * once however often it is repeated, or when the marketplace's own test fails. That test is due at once when a call did not reach
- * the seller or one buyer's calls alone are that many, some time after an URL is set, and every `GATEWAY_PROBE_INTERVAL_MS`
- * while it is failing, and every `GATEWAY_IDLE_PROBE_INTERVAL_MS` while it works. A test that is answered, or a call that is still under way and billable, makes it `active` again. A billable
- * answer resets the failures (in the statement that stores it, see `CallRecords`). Pausing changes none of this.
+ * A circuit breaker per endpoint, whose state is in the endpoint's row. No single buyer can open it.
+ * The endpoint becomes `failing`, and calls are neither sold nor forwarded, in two cases: `GATEWAY_FAILING_AFTER` calls
+ * of at least two buyers failed since the last success (repeated attempts of a call count once), or the marketplace's
+ * own test fails.
+ * The marketplace tests an endpoint some time after its URL is set, every `GATEWAY_PROBE_INTERVAL_MS` while it is
+ * failing, and every `GATEWAY_IDLE_PROBE_INTERVAL_MS` while it works. It tests immediately if a call did not reach the
+ * seller, or if that many calls of one buyer failed.
+ * An answered test, or a billable call that was already in progress, makes the endpoint `active` again. A billable
+ * answer resets the failures in the statement that stores it (see `CallRecords`). Pausing changes none of this.
  */
 @Injectable()
 export class EndpointHealth {
@@ -86,7 +89,7 @@ export class EndpointHealth {
     @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
   ) {}
 
-  /** A call was not billable; counted with what is written down of it. */
+  /** Counts a call that was not billable, in the transaction that records it. */
   async failed(
     tx: Tx,
     { listingId, urlDigest }: CalledEndpoint,
@@ -109,7 +112,7 @@ export class EndpointHealth {
     );
   }
 
-  /** A call was billable, and the endpoint not `active`. One statement in a transaction of its own. */
+  /** Marks the endpoint as working after a billable call while it was not `active`. */
   async recovered({ listingId, urlDigest }: CalledEndpoint, context: RequestContext): Promise<void> {
     await this.database.transaction(async (tx) =>
       this.tell(
@@ -125,7 +128,10 @@ export class EndpointHealth {
     );
   }
 
-  /** What came of a test, unless the URL changed meanwhile. Whatever a seller answers below 500 shows that it is there; only a 2xx answer verifies a new one. */
+  /**
+   * Records the outcome of a test, unless the URL changed meanwhile. Any answer below 500 shows that the seller works,
+   * but only a 2xx answer verifies a new URL.
+   */
   async tested(
     { listingId, urlDigest }: CalledEndpoint,
     outcome: SellerOutcome,
@@ -148,7 +154,7 @@ export class EndpointHealth {
     );
   }
 
-  /** Endpoints whose test is due, for this process to make. */
+  /** Returns endpoints whose test is due, and reserves them for this process. */
   takeDue(most: number): Promise<{ listingId: string; sellerId: string }[]> {
     return this.database.query(takeDue, [most, this.config.probeIntervalMs]);
   }

@@ -8,32 +8,35 @@ export type EndpointLimits = z.output<typeof gatewayLimits>;
 export type EndpointView = OutputOf<typeof getEndpoint> & z.output<typeof endpointView>;
 export type EndpointStatus = EndpointView['status'];
 
-/** Where and how a seller is called. Its URL is write-only to the outside. */
+/** How a seller is called. The API never returns the URL. */
 export interface EndpointRow extends EndpointLimits {
   listing_id: string;
   seller_id: string;
-  /** Encrypted, because its path or query may be the only secret that protects it. */
+  /** The URL is encrypted, because its path or query may be the only secret that protects the endpoint. */
   url_sealed: Buffer;
-  /** By which a URL is known again without opening it. */
+  /** Used to compare URLs without decrypting them. */
   url_digest: Buffer;
   url_host: string;
   auth_header_name: string | null;
   auth_header_sealed: Buffer | null;
   timeout_ms: number;
-  /** By its owner. */
+  /** Whether the owner paused it. */
   paused: boolean;
-  /** What is known of the URL; a pause does not change it. */
+  /** The health of the URL; a pause does not change it. */
   health: Exclude<EndpointStatus, 'paused'>;
-  /** The calls that failed since the last that did not, and the first two of their buyers; a call that fails again is one of them. */
+  /**
+   * The calls that failed since the last success, and the first two of their buyers. Repeated failures of a call count
+   * once.
+   */
   failed_calls: string[];
   failed_buyers: string[];
-  /** When the marketplace's own test is due next; null when none is. */
+  /** When the marketplace's own test is due; null if none is. */
   probe_at: Date | null;
   last_test_at: Date | null;
   last_test_ok: boolean | null;
   last_test_status_code: number | null;
   last_test_latency_ms: number | null;
-  /** Grows with each change that other services hear of. */
+  /** Increases with each change that is published to other services. */
   version: number;
   updated_at: Date;
 }
@@ -67,7 +70,7 @@ export const endpointColumns = (alias: string): string =>
     .map((column) => `${alias}.${column}`)
     .join(', ');
 
-/** A signing secret, sealed. The current one has no expiry; the one before it signs along until it expires. */
+/** An encrypted signing secret. The current one has no expiry; the previous one also signs until it expires. */
 export interface EndpointSecretRow {
   key_id: string;
   secret_sealed: Buffer;
@@ -82,7 +85,7 @@ export const statusOf = ({ paused, health }: Pick<EndpointRow, 'paused' | 'healt
 export const takesCalls = ({ status }: { status: EndpointStatus }): boolean =>
   status === 'active' || status === 'unverified';
 
-/** A URL as it is stored. */
+/** The columns of an encrypted URL. */
 export const urlColumns = (
   listingId: string,
   url: string,
@@ -93,7 +96,10 @@ export const urlColumns = (
   url_host: new URL(url).host,
 });
 
-/** What a URL changes: nothing if it is the same. A changed URL must be verified again, by a call or by the probe at `probeAt`. */
+/**
+ * The changes to store for a URL; none if it is the same. A changed URL must be verified again, by a call or by the
+ * probe at `probeAt`.
+ */
 export function moveTo(endpoint: EndpointRow, url: string, probeAt: Date, cipher: FieldCipher): Partial<EndpointRow> {
   const columns = urlColumns(endpoint.listing_id, url, cipher);
   return endpoint.url_digest.equals(columns.url_digest)
@@ -111,7 +117,7 @@ export const limitsOf = (endpoint: EndpointLimits): EndpointLimits => ({
   requests_per_minute: endpoint.requests_per_minute,
 });
 
-/** What a seller may see of its endpoint: not the path of the URL, no credential, no secret. */
+/** The part of an endpoint that its seller may see. It contains no path of the URL, credential or secret. */
 export function toView(endpoint: EndpointRow, secrets: EndpointSecretRow[]): EndpointView {
   const current = secrets.find((secret) => secret.expires_at === null)!;
   const previous = secrets

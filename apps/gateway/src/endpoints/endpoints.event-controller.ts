@@ -6,7 +6,7 @@ import { CallEvidence } from '../quality/call-evidence.js';
 
 const remove = sql('endpoints.remove', 'DELETE FROM endpoints WHERE listing_id = ANY($1::uuid[])');
 
-/** An endpoint goes with its listing, and what is known of it. */
+/** Deletes the endpoint and the evidence of a removed listing. */
 @Controller()
 export class EndpointsEventController {
   constructor(private readonly evidence: CallEvidence) {}

@@ -45,22 +45,22 @@ export class EndpointsRepository {
     private readonly cipher: FieldCipher,
   ) {}
 
-  /** @throws Refusal `endpoint_not_found`, also for the endpoint of another seller. */
+  /** @throws Refusal `endpoint_not_found`, also if the endpoint belongs to another seller. */
   async findOwn(from: Pick<Database, 'query'>, listingId: string, context: RequestContext): Promise<EndpointRow> {
     return ownOf(await from.query<EndpointRow>(find, [listingId]), context);
   }
 
-  /** The same, locked until the transaction ends. */
+  /** Like `findOwn`, and locks the row until the transaction ends. */
   async lockOwn(tx: Tx, listingId: string, context: RequestContext): Promise<EndpointRow> {
     return ownOf(await tx.query<EndpointRow>(lock, [listingId]), context);
   }
 
-  /** The endpoint of a listing that has one, locked until the transaction ends. */
+  /** Returns the endpoint of a listing that has one, and locks it until the transaction ends. */
   async lock(tx: Tx, listingId: string): Promise<EndpointRow> {
     return (await tx.query<EndpointRow>(lock, [listingId]))[0]!;
   }
 
-  /** @returns false when the listing has an endpoint, also one that another process is just making. */
+  /** @returns false if the listing already has an endpoint, including one that another process is inserting. */
   async insert(tx: Tx, endpoint: NewEndpoint): Promise<boolean> {
     const { listing_id, seller_id, url_sealed, url_digest, url_host, timeout_ms, probe_at } = endpoint;
     const values = [listing_id, seller_id, url_sealed, url_digest, url_host, timeout_ms, probe_at];
@@ -91,7 +91,7 @@ export class EndpointsRepository {
     return updated!;
   }
 
-  /** The event with the change, the signal after the commit. */
+  /** Publishes the event with the change, and sends the signal after the commit. */
   async publishChange(tx: Tx, endpoint: EndpointRow, isFound: boolean, context: RequestContext): Promise<void> {
     const event = {
       listingId: endpoint.listing_id,

@@ -8,10 +8,13 @@ import { TestEndpoint } from './test-endpoint.use-case.js';
 
 const POLL_INTERVAL_MS = 1_000;
 const BATCH_SIZE = 50;
-/** More than any endpoint's timeout. */
+/** Longer than the maximum timeout of an endpoint. */
 const PROBE_BUDGET_MS = 130_000;
 
-/** Probes the endpoints that are due (see `EndpointHealth`), each from one process. A seller that does not answer delays no other probe. */
+/**
+ * Tests the endpoints that are due (see `EndpointHealth`), each in one process. The tests run concurrently, so that a
+ * slow seller does not delay others.
+ */
 @Injectable()
 export class ProbeEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger('ProbeEndpoints');

@@ -5,7 +5,7 @@ import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { EndpointsRepository } from './endpoints.repository.js';
 
-// At most two secrets sign at a time, so an older one that still overlaps is deleted.
+// At most two secrets sign at a time, so an older one that has not expired is deleted.
 const deletePrevious = sql(
   'endpoint-secrets.delete-previous',
   'DELETE FROM endpoint_secrets WHERE listing_id = $1 AND expires_at IS NOT NULL',
@@ -15,7 +15,9 @@ const expireCurrent = sql(
   'UPDATE endpoint_secrets SET expires_at = $2 WHERE listing_id = $1 AND expires_at IS NULL RETURNING key_id',
 );
 
-/** Creates a new signing secret. The former one also signs for the time of the overlap, so that no call fails verification. */
+/**
+ * Creates a new signing secret. The previous one also signs during the overlap, so that sellers can verify all calls.
+ */
 @Injectable()
 export class RotateEndpointSecret {
   constructor(

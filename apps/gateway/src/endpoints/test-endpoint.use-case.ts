@@ -18,8 +18,9 @@ type Output = OutputOf<typeof testEndpoint>;
 const TESTS: LimitRule = { name: 'endpoint-tests', points: 10, perSeconds: 60 };
 
 /**
- * Sends a signed test request to an endpoint: the body that its owner gives, which a call of the listing could have, or else the
- * example_input of the listing if there is one. The owner gets a coarse reason for a failure, so that the test cannot be used as a port scanner.
+ * Sends a signed test request to an endpoint. The body is the one that the owner gives, which must be valid for the
+ * listing, or else the example_input of the listing if there is one. The owner only gets a coarse reason for a failure,
+ * so that the test cannot be used as a port scanner.
  */
 @Injectable()
 export class TestEndpoint {
@@ -60,13 +61,13 @@ export class TestEndpoint {
     };
   }
 
-  /** Also updates the endpoint's health. @returns undefined for a listing without an endpoint. */
+  /** Sends a test and updates the endpoint's health. @returns undefined if the listing has no endpoint. */
   async test(
     { listingId, sellerId, givenBody }: { listingId: string; sellerId: string; givenBody?: string },
     context: RequestContext,
     signal?: AbortSignal,
   ): Promise<{ requestId: string; outcome: SellerOutcome } | null> {
-    // The cached endpoint may be a second old; the test uses the current configuration.
+    // The cached endpoint may be a second old, but the test must use the current configuration.
     this.endpoints.drop({ listingId });
     const target = await this.endpoints.find(listingId);
     if (!target) return null;

@@ -32,7 +32,7 @@ interface RequestRow {
   latency_ms: number | null;
   error_code: string | null;
   response_digest: Buffer | null;
-  /** Of the last attempt that reached for the seller; 0 before the first. */
+  /** The fence of the last attempt that was sent to the seller; 0 before the first. */
   fence: number;
   payment_id: string | null;
   settled_at: Date | null;
@@ -43,7 +43,7 @@ interface RequestRow {
 
 type DetailRow = RequestRow & { failed_attempts: Attempt[] };
 
-/** The status including what follows from the time: expired offers, and free calls whose process stopped. */
+/** The current status. It takes account of expired offers, and of free calls whose process stopped. */
 const statusNow = `CASE WHEN g.status IN ('payment_required', 'payment_pending') AND g.offer_expires_at < now() THEN 'expired'
    WHEN g.status = 'forwarding' AND g.lease_until < now() THEN 'seller_failed' ELSE g.status END`;
 const columns = `g.id, g.buyer_id, g.seller_id, g.listing_id, g.listing_name, g.listing_slug, ${statusNow} AS status, g.body_digest, g.gross_micros, g.fee_micros, g.net_micros, g.fee_bps,
@@ -75,7 +75,7 @@ interface Asked {
   values: unknown[];
 }
 
-/** Only the given filters become conditions, so that pages and totals can use index-only scans. */
+/** Creates conditions only for given filters, so that pages and totals can use index-only scans. */
 function conditionsOf(
   accountId: string,
   { role, status, listing_id, from, to, cursor }: InputOf<typeof listGatewayRequests>,
@@ -99,14 +99,14 @@ function conditionsOf(
   };
 }
 
-/** Nobody is buyer and seller of the same call, so the counts of both sides can be added. */
+/** A call never has the same buyer and seller, so the counts of both roles can be added. */
 const countOf = (role: View['role'] | 'all', { name, where }: Asked) =>
   sql(
     `gateway-requests.count-${name}`,
     `SELECT ${SIDES[role].map((side) => `(SELECT count(*) FROM gateway_requests g WHERE ${where(side)})`).join(' + ')} AS total`,
   );
 
-/** The ids of a page are found first, so that skipped rows are read from the index only. */
+/** Finds the ids of a page first, so that skipped rows are only read from the index. */
 function pageOf(role: View['role'] | 'all', { name, where, values }: Asked) {
   const [limit, offset] = [`$${values.length + 1}::int + 1`, `$${values.length + 2}::int`];
   const newestOf = (side: Side): string =>
@@ -118,7 +118,7 @@ function pageOf(role: View['role'] | 'all', { name, where, values }: Asked) {
   );
 }
 
-/** The history of calls, as buyer or as seller. `from` is inclusive, `to` exclusive. */
+/** Returns the history of calls, as buyer or as seller. `from` is inclusive, `to` exclusive. */
 @Injectable()
 export class GatewayRequestsQuery {
   constructor(private readonly database: Database) {}
@@ -149,7 +149,7 @@ export class GatewayRequestsQuery {
     return { ...toView(row, accountId), attempts: attemptsOf(row) };
   }
 
-  /** For operators, who see what the buyer sees. */
+  /** Returns calls for operators, with the fields that the buyer sees. */
   async find({ ids, accountId }: InputOf<typeof findCalls>): Promise<OutputOf<typeof findCalls>> {
     const rows = await this.database.query<RequestRow>(findForOperators, [ids, accountId]);
     return { calls: rows.map(toOperatorsView) };
@@ -167,7 +167,7 @@ function toOperatorsView(row: RequestRow): OutputOf<typeof findCalls>['calls'][n
   return { ...view, payment_id: row.payment_id };
 }
 
-/** Those that failed are stored one by one; the one that was delivered is the record itself. */
+/** Returns the stored failed attempts, and the delivered attempt, whose data are in the record of the call. */
 function attemptsOf({ failed_attempts, billable, completed_at, latency_ms, seller_status_code }: DetailRow): Attempt[] {
   const failed = failed_attempts.map((attempt) => ({
     ...attempt,
@@ -217,7 +217,7 @@ function toView(row: RequestRow, viewerId: string): View {
     seller_status_code: row.seller_status_code,
     latency_ms: row.latency_ms,
     error_code: row.error_code,
-    // A short body can be guessed from its digest, so each side sees only the digests of bodies that it was given.
+    // A short body can be guessed from its digest, so each side sees only digests of bodies that it received or sent.
     request_digest: bought || row.fence > 0 ? row.body_digest.toString('hex') : null,
     response_digest: !bought || row.settled_at ? (row.response_digest?.toString('hex') ?? null) : null,
     created_at: row.created_at.toISOString(),

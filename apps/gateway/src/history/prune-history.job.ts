@@ -15,7 +15,7 @@ const deleteResults = sql(
      RETURNING 1)
    SELECT count(*)::int AS count FROM pruned`,
 );
-/** Ids are UUIDv7, which begin with their time: the oldest calls are the first of the primary key. */
+/** Ids are UUIDv7, which begin with the time, so the oldest calls are first in the primary key. */
 const deleteCalls = sql(
   'gateway-requests.delete-calls',
   `WITH pruned AS (
@@ -28,9 +28,9 @@ const deleteCalls = sql(
 );
 
 /**
- * Deletes the results of delivered calls after `GATEWAY_RESULTS_KEPT_DAYS`, and calls after `GATEWAY_HISTORY_KEPT_DAYS`, in
- * small batches. Results that are not settled yet are kept. Charges stay in the ledger for good, and so a retry whose result
- * was deleted is answered that it was delivered.
+ * Deletes the results of delivered calls after `GATEWAY_RESULTS_KEPT_DAYS`, and calls after
+ * `GATEWAY_HISTORY_KEPT_DAYS`, in small batches. Results that are not settled yet are kept. The ledger keeps charges
+ * permanently, so a retry after the result was deleted is still answered as delivered.
  */
 @Injectable()
 export class PruneHistory implements OnApplicationBootstrap {

@@ -102,7 +102,7 @@ export class CreateGateway1763650100000 implements MigrationInterface {
         PRIMARY KEY (account_id, key)
       )`);
     await runner.query('CREATE INDEX call_keys_created ON call_keys (created_at)');
-    // The evidence of one buyer's calls of a listing in one day; the marketplace's own tests have an id of zeros.
+    // The evidence of one buyer's calls of a listing in one day. The buyer id of the marketplace's own tests is zero.
     await runner.query(`
       CREATE TABLE call_evidence (
         listing_id uuid NOT NULL,

@@ -6,15 +6,15 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { parseJson } from '../canonical/parse-json.js';
 
-/** Of schemas as text; read, each takes some ten times as much. */
+/** The maximum size of cached schemas as text; a parsed schema takes about ten times as much. */
 const MAX_KEPT_BYTES = 4_194_304;
-/** A caller may spend a twentieth of a process's time on checks of one listing, and half a second at once. */
+/** A caller may use a twentieth of a process's time for checks of one listing, with bursts of half a second. */
 const SHARE = 20;
 const BURST_MS = 500 * SHARE;
 
 /**
- * Whether a body is what its listing takes. A check occupies the whole process while it lasts, so that the time of checks is counted by
- * listing and caller, and a schema on which they are slow takes no time from other listings.
+ * Checks bodies against the input schemas of listings. A check blocks the whole process, so the time of checks is
+ * counted by listing and caller, and a slow schema takes no time from other listings.
  */
 @Injectable()
 export class InputSchemas {
@@ -22,10 +22,10 @@ export class InputSchemas {
     maxSize: MAX_KEPT_BYTES,
     sizeCalculation: (_check, schema) => schema.length,
   });
-  /** By listing and caller, when what was spent is earned back. */
+  /** By listing and caller, the time at which the used time is available again. */
   private readonly spentUntil = new LRUCache<string, number>({ max: 10_000 });
 
-  /** Why a body is not taken; undefined where it is, or where its listing has no schema. */
+  /** Returns why a body is refused; undefined if it is valid, or if the listing has no schema. */
   refusalOf(
     { listingId, inputSchema }: Pick<CallableOffering, 'listingId' | 'inputSchema'>,
     body: string,

@@ -3,7 +3,9 @@ import { HandleSignal, isRefusal, MessageBus, type RequestContext } from '@marke
 import { lookupCache } from '@market/runtime';
 import { Injectable } from '@nestjs/common';
 
-/** Caches offerings of the catalog, by uuid or slug, for at most a second. A change of a listing drops it at once. */
+/**
+ * Caches offerings of the catalog, by uuid or slug, for at most a second. A change of a listing drops it immediately.
+ */
 @Injectable()
 export class Offerings {
   /** `false` if there is no such listing. */

@@ -3,13 +3,16 @@ import { Inject, Injectable } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
 import type { SellerOutcome } from '../egress/seller-outcome.js';
 
-/** How many calls of a listing by one buyer count in a day: the latest deliveries, and the first failures. */
+/** The number of one buyer's calls of a listing that count per day: the latest deliveries, and the first failures. */
 const COUNTED_OF_BUYER = 20;
 
 /** The buyer id under which the marketplace's own tests are counted. */
 export const MARKETPLACE = '00000000-0000-0000-0000-000000000000';
 
-/** SQL, of the evidence of one listing and day: the failures that count, those that two buyers had or the marketplace's own test. No buyer makes them alone. */
+/**
+ * SQL for the counted failures in the evidence of one listing and day. They count only if two buyers had failures or
+ * the marketplace's own test failed, so that no buyer can cause them alone.
+ */
 export const COUNTED_FAILURES = `CASE WHEN count(*) FILTER (WHERE failed_calls <> '{}') >= 2 OR bool_or(buyer_id = '${MARKETPLACE}' AND failed_calls <> '{}')
          THEN sum(cardinality(failed_calls)) ELSE 0 END`;
 
@@ -17,7 +20,7 @@ interface Evidence {
   listingId: string;
   buyerId: string;
   callId: string;
-  /** Null where the seller failed. */
+  /** Null if the seller failed. */
   latencyMs: number | null;
 }
 
@@ -36,7 +39,7 @@ const add = withParameters({ added: 'listing_id uuid, buyer_id uuid, call_id uui
          latencies_ms = (known.latencies_ms || excluded.latencies_ms)[greatest(1, cardinality(known.latencies_ms || excluded.latencies_ms) - ${COUNTED_OF_BUYER - 1}):]`,
   ),
 );
-/** A listing is measured at once where it was not lately, and otherwise when its interval is over. */
+/** Schedules a measurement: immediately, or when the interval since the last one has passed. */
 const schedule = withParameters(
   { added: 'listing_id uuid, latency_ms int', interval_ms: 'int' },
   ({ added, interval_ms }) =>
@@ -56,8 +59,9 @@ const deleteQuality = sql(
 );
 
 /**
- * What paid calls and the marketplace's own tests say of listings, a row for each listing, day and buyer. It is written where events
- * are consumed and tests end, so that a paid call waits for none of it; and it is bounded, so that no buyer counts for many.
+ * Stores the evidence of paid calls and the marketplace's own tests, in one row per listing, day and buyer. It is
+ * written when events are consumed and tests end, so that paid calls do not wait for it. A row is bounded, so that one
+ * buyer has limited weight.
  */
 @Injectable()
 export class CallEvidence {
@@ -78,7 +82,10 @@ export class CallEvidence {
     await tx.query(schedule, schedule.values({ added: rows, interval_ms: this.config.qualityIntervalMs }));
   }
 
-  /** A test by the marketplace. Tests of the owner are not counted, because the owner decides how many there are. Refusals are not counted, as with calls. */
+  /**
+   * Adds a test by the marketplace. Owners' tests are not counted, because an owner can run any number. As with calls,
+   * refusals are not counted.
+   */
   async addProbe(
     listingId: string,
     { requestId, outcome }: { requestId: string; outcome: SellerOutcome },

@@ -35,7 +35,7 @@ interface DayRow {
   p95_ms: number | null;
 }
 
-/** One statement over the evidence of one listing. */
+/** Returns the quality of one listing by day. */
 @Injectable()
 export class ListingQualityQuery {
   constructor(private readonly database: Database) {}

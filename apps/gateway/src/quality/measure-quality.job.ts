@@ -42,7 +42,10 @@ const measure = sql(
      round(week[1])::int AS p50_ms_7d, round(week[2])::int AS p95_ms_7d, round(month[1])::int AS p50_ms_30d, round(month[2])::int AS p95_ms_30d
    FROM sums LEFT JOIN latencies USING (listing_id)`,
 );
-/** Measured again a day later, because days leave the window; if no day is left, when there is new evidence. */
+/**
+ * A listing is measured again a day later, because days leave the window. If no day is left, it is measured when there
+ * is new evidence.
+ */
 const keep = withParameters(
   { measured: 'listing_id uuid, version int, measured json, is_known bool' },
   ({ measured }) =>
@@ -85,7 +88,7 @@ const NOTHING: Omit<SumsRow, 'listing_id'> = {
   p95_ms_30d: null,
 };
 
-/** Measures listings with new evidence (see `CallEvidence`), each in one process, and publishes what has changed. */
+/** Measures listings with new evidence (see `CallEvidence`), each in one process, and publishes changes. */
 @Injectable()
 export class MeasureQuality implements OnApplicationBootstrap {
   constructor(

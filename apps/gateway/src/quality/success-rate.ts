@@ -1,11 +1,11 @@
-/** What came of calls that count. */
+/** The numbers of successes and failures that count. */
 export interface Tally {
   successes: number;
   failures: number;
 }
 
 const FOUR_DECIMALS = 10_000;
-/** Of the normal distribution, so that the bound below holds in 97.5 % of cases. */
+/** The quantile of the normal distribution with which the lower bound holds in 97.5 % of cases. */
 const Z = 1.96;
 
 /** Null if there were no calls. */
@@ -13,8 +13,8 @@ export const successRate = ({ successes, failures }: Tally): number | null =>
   successes + failures === 0 ? null : Math.round((successes / (successes + failures)) * FOUR_DECIMALS) / FOUR_DECIMALS;
 
 /**
- * The lower bound of Wilson's score interval of the success rate. One success of one gives less than
- * 98 of 100; without a success it is 0.
+ * The lower bound of Wilson's score interval of the success rate. 1 success of 1 gives less than 98 of 100. Without a
+ * success it is 0.
  */
 export function successLowerBound({ successes, failures }: Tally): number {
   if (successes === 0) return 0;

@@ -85,7 +85,7 @@ describe('paid calls with two processes, sellers of every kind and a bus that lo
     );
     await disruption;
 
-    // Faults end: leases run out, sellers work, every buyer tries until it is answered.
+    // The faults end: leases expire, sellers work, and every buyer retries until its call is answered.
     for (const { buyer, shop, relayRequestId, answers } of calls) {
       shop.seller.behave(BEHAVIOURS[0]!);
       const final = await eventually(
@@ -110,7 +110,9 @@ describe('paid calls with two processes, sellers of every kind and a bus that lo
     }
   });
 
-  /** Keeps what was answered as billable. Told to come back, or that a part is out of reach, is a right answer too. */
+  /**
+   * Makes one attempt and keeps a billable answer. The answers `pending` and `dependency_unavailable` are also correct.
+   */
   const attempt = async (
     buyer: string,
     shop: Shop,

@@ -20,7 +20,7 @@ interface Unsettled {
   relayRequestId: string;
 }
 
-/** What each crash leaves behind is made by losing one message: after it, nothing else of the attempt happens. */
+/** The tests simulate each crash by losing one message, after which the attempt does nothing more. */
 describe('a paid call that was cut off', () => {
   let harness: GatewayHarness;
   beforeAll(async () => {
@@ -133,7 +133,7 @@ describe('a paid call that was cut off', () => {
       shop.seller.behave(answer(500, '{}'));
       const heal = harness.transport.lose(releasePayment, loss);
       expect(resultOf(expectOutcome(await retry(), 'answered'))).toMatchObject({ billable: false });
-      // The release is repeated each second: it stays lost until the lease is over.
+      // The release is repeated every second, so it must stay lost until the lease has expired.
       expect((await harness.paymentOf(relayRequestId)).state).toBe(loss === 'request' ? 'in_flight' : 'verified');
       shop.seller.behave(() => '{"ok":true}');
       await endLease(relayRequestId);
@@ -185,7 +185,7 @@ describe('a paid call that was cut off', () => {
     await eventually(() => expect(shop.seller.requests).toHaveLength(1));
     shop.seller.behave(() => '{"attempt":2}');
     await endLease(relayRequestId);
-    // The other process takes it over; the one of the first attempt would only join that attempt.
+    // The other process takes over the payment. The process of the first attempt would join that attempt instead.
     const second = await eventually(() => harness.answer(buyer, shop, BODY, { relayRequestId }));
     gate.release();
     const late = await first;
@@ -205,7 +205,8 @@ describe('a paid call that was cut off', () => {
     const relayRequestIds = await Promise.all(shops.map((shop) => harness.buy(buyer, shop)));
     const call = (n: number): Promise<unknown> =>
       harness.call(buyer, shops[n]!, BODY, { relayRequestId: relayRequestIds[n] });
-    // The processes take turns: each has one of the two calls, and is asked for the other's.
+    // Requests alternate between the processes, so each process has one of the calls and then receives a retry of the
+    // other.
     const firsts = Promise.all([call(0), call(1)]);
     const retryAll = (): Promise<unknown> => Promise.all([call(1), call(0)]);
     await eventually(() => expect(shops.map(({ seller }) => seller.requests.length)).toEqual([1, 1]));
@@ -249,7 +250,7 @@ describe('the resume job', () => {
   });
   afterAll(() => harness.stop());
 
-  /** Calls whose result is stored and not charged for, as a crash leaves them. */
+  /** Creates calls whose result is stored but not charged, as after a crash. */
   const unsettled = async (count: number): Promise<Unsettled[]> => {
     const heal = harness.transport.lose(settlePayment, 'request');
     const calls = await Promise.all(

@@ -23,7 +23,7 @@ const working = answer(200, '{"ok":true}');
 
 describe('the health of an endpoint', () => {
   let harness: GatewayHarness;
-  /** Where tests of ours come as fast as these tests. */
+  /** A harness in which the marketplace's own tests run at a short interval. */
   let quick: GatewayHarness;
   beforeAll(async () => {
     const env = { GATEWAY_FAILING_AFTER: String(FAILING_AFTER) };
@@ -51,7 +51,7 @@ describe('the health of an endpoint', () => {
     expect(events.map(({ version }) => version)).toEqual(events.map((_, index) => index + 1));
     return events.map(({ status }) => status);
   };
-  /** A purchase that can be repeated until it is delivered. */
+  /** Returns a function that repeats a purchase until it is delivered. */
   const purchase = async (
     shop: Shop,
     buyer = newId(),
@@ -64,7 +64,7 @@ describe('the health of an endpoint', () => {
   const tests = ({ seller }: Shop): number =>
     seller.requests.filter(({ headers }) => headers['x-market-event'] === 'endpoint.test').length;
   const calls = ({ seller }: Shop): number => seller.requests.length - tests({ seller } as Shop);
-  /** A shop whose endpoint is failing for all that two buyers know, with purchases that were paid before it began to. */
+  /** A shop whose endpoint is failing because of calls of several buyers, with purchases that were paid before. */
   const failing = async (purchases = 1, at = harness): Promise<{ shop: Shop; bought: (() => Promise<Answered>)[] }> => {
     const shop = await at.open();
     const bought = await Promise.all(
@@ -115,7 +115,7 @@ describe('the health of an endpoint', () => {
   it('is failing once, however many calls fail at once', async () => {
     const shop = await harness.open(undefined, broken);
     const bought = await Promise.all(Array.from({ length: 12 }, () => purchase(shop)));
-    // All of them reach the seller before the first has failed.
+    // All calls reach the seller before the first one fails.
     const gate = held(broken);
     shop.seller.behave(gate.behaviour);
     const failed = bought.map((deliver) => deliver());
@@ -183,7 +183,7 @@ describe('the health of an endpoint', () => {
       bought.map(() => ['delivery_postponed', 'unavailable', { endpoint_status: 'failing', retry_after_seconds: 1 }]),
     );
     expect(calls(shop)).toBe(before);
-    // Not an answer that a buyer could use, but an answer.
+    // A buyer could not use this answer, but it shows that the seller works.
     shop.seller.behave(answer(422, 'what?'));
     await eventually(async () => expect(await healthOf(shop, quick)).toEqual(['active', 0]));
     shop.seller.behave(working);

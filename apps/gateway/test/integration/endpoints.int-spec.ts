@@ -373,7 +373,7 @@ describe('a private endpoint', () => {
       const known: string[] = [];
       let refused = 0;
       const shop = await harness.open(undefined, (request) => {
-        // A call may have looked up the secrets just before a rotation and arrive after it.
+        // A call may read the secrets just before a rotation and arrive after it.
         if (!known.slice(-3).some((secret) => verifies(request, secret))) refused += 1;
         return '{"ok":true}';
       });
@@ -381,7 +381,7 @@ describe('a private endpoint', () => {
       for (let rotations = 0; rotations < 25; rotations += 1) {
         const calls = Array.from({ length: 4 }, () => callOnce(shop));
         known.push((await rotate(shop, 600)).gateway_signing_secret);
-        // Nobody follows a seller who rotates twice while one call is under way: two secrets sign it.
+        // Waits, because a call is signed with two secrets: a seller could not verify it after two rotations.
         await Promise.all(calls);
       }
       expect(shop.seller.requests).toHaveLength(100);
@@ -399,7 +399,7 @@ describe('a private endpoint', () => {
       expect(rows.map(({ expires_at }) => expires_at === null).sort()).toEqual([false, true]);
       const current = rows.find(({ expires_at }) => expires_at === null)!.key_id;
       expect(rotations.map(({ key_id }) => key_id)).toContain(current);
-      // Whichever began first: the one that came last signs first.
+      // The secret that was added last signs first, even if its transaction began earlier.
       await harness.db.inspect(
         "UPDATE gateway.endpoint_secrets SET created_at = now() - interval '1 day' WHERE key_id = $1",
         [current],

@@ -44,7 +44,7 @@ describe('the history of calls', () => {
       "UPDATE gateway.gateway_requests SET offer_expires_at = now() - interval '1 second' WHERE relay_request_id = $1",
       [over.payment.relay_request_id],
     );
-    // Payments are marked settled by the ledger's events.
+    // Events of the ledger mark payments as settled.
     await eventually(async () =>
       expect(
         await harness.db.inspect('SELECT 1 FROM gateway.gateway_requests WHERE billable AND settled_at IS NULL'),
@@ -122,7 +122,7 @@ describe('the history of calls', () => {
   it('tells both sides the same of a call, and nothing of what was said in it', async () => {
     const [bought] = (await harness.history(ada, { status: 'succeeded', role: 'buyer' })).items;
     const [sold] = (await harness.history(bob, { status: 'succeeded', role: 'seller' })).items;
-    // The payment's id is the buyer's own.
+    // Only the buyer sees the relay request id.
     expect(sold).toEqual({ ...bought, role: 'seller', payment: { ...bought!.payment, relay_request_id: null } });
     expect(bought).toEqual({
       id: expect.any(String) as string,
@@ -217,7 +217,7 @@ describe('the history of calls', () => {
             "SELECT 1 FROM pg_class WHERE oid = 'gateway.gateway_requests'::regclass AND relallvisible > relpages / 2",
           ),
         ).toHaveLength(1);
-        // An older snapshot in the same database holds the visibility map back until it ends.
+        // An older snapshot in the same database delays the visibility map until the snapshot ends.
       },
       { withinMs: 20_000 },
     );

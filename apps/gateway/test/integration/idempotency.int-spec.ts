@@ -224,7 +224,7 @@ describe('an Idempotency-Key on the paid call', () => {
       await harness.answer(buyer, shop, BODY, {});
       await harness.answer(buyer, shop, BODY, {});
       expect(shop.seller.requests).toHaveLength(3);
-      // The seller was sent the request, so it is shown its digest.
+      // The seller received the request, so it sees the digest.
       const [sold] = (await harness.history(shop.offering.sellerId)).items;
       expect(sold!.request_digest).toMatch(/^[0-9a-f]{64}$/);
       expect((await harness.history(buyer)).items.map(({ status, payment }) => [status, payment])).toEqual([
@@ -261,7 +261,7 @@ describe('an Idempotency-Key on the paid call', () => {
       });
       expect(await secondsLeft()).toBeLessThan(3);
       expect(await harness.call(buyer, shop, BODY, { key })).toMatchObject({ outcome: 'pending' });
-      // As after a crash: the process has the call no more. Its own fence is old then, and its lease is renewed no longer.
+      // Simulates a crash: with another fence, the process no longer renews the lease.
       await harness.db.inspect('UPDATE gateway.gateway_requests SET fence = fence + 1 WHERE id = $1', [id]);
       const second = eventually(async () => expectOutcome(await harness.call(buyer, shop, BODY, { key }), 'answered'), {
         withinMs: 10_000,

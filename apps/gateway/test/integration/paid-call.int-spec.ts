@@ -102,7 +102,7 @@ describe.each([1, 2])('the paid call, with %i gateway process(es)', (replicas) =
     const relayRequestId = await harness.buy(buyer, shop);
     const first = harness.call(buyer, shop, BODY, { relayRequestId });
     await eventually(() => expect(shop.seller.requests).toHaveLength(1));
-    // Its own deadline is what ends the wait here: one second before it, whoever waits is told to come back.
+    // One second before their deadline, waiting requests are answered with 202.
     const waiting = await Promise.all(
       [1, 2, 3, 4].map(() => harness.call(buyer, shop, BODY, { relayRequestId, budgetMs: 1_400 })),
     );
@@ -162,7 +162,7 @@ describe.each([1, 2])('the paid call, with %i gateway process(es)', (replicas) =
 describe('the paid call', () => {
   let harness: GatewayHarness;
   beforeAll(async () => {
-    // Longer than any test takes: what waits this long is what a test finds.
+    // Longer than any test, so that a test does not pass because a wait ended.
     harness = await startGateway({ env: { GATEWAY_WAIT_FOR_RESULT_MS: '30000' } });
   });
   afterAll(() => harness.stop());
@@ -303,7 +303,7 @@ describe('the paid call', () => {
       expect(shop.seller.requests).toEqual([]);
       expect((await harness.paymentOf(relayRequestId)).state).toBe('verified');
       expect(await reasonOf(harness.call(buyer, shop, '{"another":"body"}'))).toBe('listing_not_found');
-      // It is paid, so it does not expire with its offer.
+      // The payment is complete, so the call does not expire with its offer.
       const { retry_until } = await harness.paymentOf(relayRequestId);
       expect(
         await harness.db.inspect(
@@ -358,7 +358,7 @@ describe('the paid call', () => {
     await Promise.all(running);
     await harness.answer(buyers[2]!, shop, BODY, { relayRequestId: ids[2]! });
     expect(shop.seller.requests).toHaveLength(3);
-    // What found no place was no attempt.
+    // Refused calls are not counted as attempts.
     expect(shop.seller.requests.map(({ headers }) => headers['x-market-attempt'])).toEqual(['1', '1', '1']);
   });
 

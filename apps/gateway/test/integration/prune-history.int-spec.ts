@@ -39,7 +39,7 @@ describe('what is kept of calls', () => {
       `UPDATE gateway.gateway_requests SET completed_at = now() - $2 * interval '1 day' WHERE id = $1`,
       [id, days],
     );
-  /** An id begins with the milliseconds of its time. */
+  /** Changes the time in an id, which begins with milliseconds. */
   const madeDaysAgo = async (id: string, days: number): Promise<string> => {
     const aged = `${(Date.now() - days * 86_400_000)
       .toString(16)

@@ -21,7 +21,7 @@ describe('the measured quality of a listing', () => {
   });
   afterAll(() => harness.stop());
 
-  /** What was published of a listing, oldest first; each version once. */
+  /** Returns the published measurements of a listing, oldest first, and checks that each version occurs once. */
   const measurements = async ({ offering }: Shop): Promise<Measured[]> => {
     const rows = await harness.db.inspect<{ payload: unknown }>(
       'SELECT payload FROM gateway.outbox WHERE subject = $1 ORDER BY id',
@@ -40,7 +40,7 @@ describe('the measured quality of a listing', () => {
     const relayRequestId = await harness.buy(buyer, shop, body);
     return resultOf(await harness.answer(buyer, shop, body, { relayRequestId })).billable === true;
   };
-  /** Evidence as a buyer's calls on another day left it. */
+  /** Inserts the evidence of one buyer's calls on another day. */
   const onDay = (
     { offering }: Shop,
     daysAgo: number,
@@ -70,7 +70,7 @@ describe('the measured quality of a listing', () => {
     shop.seller.behave(broken);
     for (let n = 0; n < 22; n += 1) expect(await buy(shop, often)).toBe(false);
     await eventually(async () => expect(await latest(shop)).toMatchObject({ calls_7d: 23, calls_30d: 23 }));
-    // Nobody else failed: its failures are no evidence yet.
+    // No other buyer failed, so these failures do not count yet.
     expect(await latest(shop)).toMatchObject({ success_rate_7d: 1 });
     expect(await buy(shop, another)).toBe(false);
     await eventually(async () => expect(await latest(shop)).toMatchObject({ success_rate_7d: 0.4878, calls_7d: 23 }));
@@ -106,7 +106,7 @@ describe('the measured quality of a listing', () => {
       shop.offering.listingId,
     ]);
     expect(days).toHaveLength(4);
-    // Nothing has changed: nothing is measurements, and it is looked at again a day later.
+    // Nothing has changed, so no measurement is published, and the next one is due a day later.
     await measureAgain(shop);
     await eventually(async () => {
       const [row] = await harness.db.inspect<{ hours: number }>(

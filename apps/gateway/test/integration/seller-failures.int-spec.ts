@@ -203,7 +203,7 @@ describe('a call that the seller failed', () => {
     expect(
       (await eventsOf(shop)).map(({ attempt, reason, sellerStatusCode }) => [attempt, reason, sellerStatusCode]),
     ).toEqual([1, 2, 3].map((attempt) => [attempt, 'seller_error', 500]));
-    // The next call looks at an endpoint that is at most a second old.
+    // Waits, because calls use an endpoint that may be cached for a second.
     await eventually(async () => {
       shop.seller.behave(() => '{"ok":true}');
       const other = newId();

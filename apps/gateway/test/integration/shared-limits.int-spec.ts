@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { as, BODY, startGateway, type GatewayHarness, type Shop } from '../support/gateway-harness.js';
 import { held } from '../support/test-seller.js';
 
-/** Three processes of the gateway, which share nothing but their servers. */
+/** Three processes of the gateway, which share only their servers. */
 describeNeeding('redis-server')('limits of an endpoint, over all processes', () => {
   let redis: RedisServer;
   let harness: GatewayHarness;
@@ -38,14 +38,17 @@ describeNeeding('redis-server')('limits of an endpoint, over all processes', () 
     expect(shop.seller.requests).toHaveLength(6);
   });
 
-  /** Calls of one listing with `max_concurrency` 2 whose seller holds them, over all three processes. @returns how many reached it. */
+  /**
+   * Sends calls of one listing with `max_concurrency` 2 over all three processes, while its seller holds them.
+   * @returns how many reached the seller.
+   */
   const heldAtOnce = async (): Promise<number> => {
     const gate = held();
     const shop = await harness.open(undefined, gate.behaviour);
     await harness.configure(shop, { limits: { max_concurrency: 2 } });
     const calls = delivered(shop, 12);
     await eventually(() => expect(shop.seller.requests.length).toBeGreaterThanOrEqual(2));
-    // Those that are refused are refused at once.
+    // Refused calls are refused immediately, within this time.
     await delay(500);
     gate.release();
     expect(await calls).toBe(shop.seller.requests.length);

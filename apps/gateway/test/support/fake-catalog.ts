@@ -3,10 +3,10 @@ import { getOffering, listingTouched, type Offering } from '@market/contracts/ca
 import { MessageBus, refuse, type Transport } from '@market/messaging';
 import { connectFake } from '@market/testing';
 
-/** The catalog as far as the gateway asks it: what is sold under a uuid or a slug. */
+/** A fake catalog that answers the gateway's requests for offerings by uuid or slug. */
 export interface FakeCatalog {
   bus: MessageBus;
-  /** Sells from now on; a change is signalled as the catalog signals it. */
+  /** Adds or changes an offering, and sends the signal of the catalog. */
   offer(offering: Offering): void;
   remove(offering: Offering): void;
   stop(): Promise<void>;

@@ -4,15 +4,18 @@ import { connectFake } from '@market/testing';
 import { createHash } from 'node:crypto';
 import { getAddress, type Address } from 'viem';
 
-/** The wallet of a seller for which a test has set none. */
+/** The wallet of a seller for which a test sets none. */
 export const payoutOf = (sellerId: string): Address =>
   getAddress(`0x${createHash('sha256').update(sellerId).digest('hex').slice(0, 40)}`);
 
-/** Identity as far as the ledger asks it for the wallets of sellers: each has one of EVM chains and none of Solana, unless a test says otherwise. */
+/**
+ * A fake identity that answers the ledger's requests for the wallets of sellers. By default each seller has one for EVM
+ * chains and none for Solana.
+ */
 export interface FakeWallets {
-  /** A seller's payout wallet from now on; null for none. */
+  /** Sets a seller's payout wallet; null for none. */
   set(sellerId: string, address: Address | null): void;
-  /** A seller's payout wallet on Solana from now on. */
+  /** Sets a seller's payout wallet on Solana. */
   setOnSolana(sellerId: string, address: string): void;
   /** The sellers that each request named. */
   readonly asked: string[][];

@@ -1,18 +1,21 @@
 import type { RequestContract, ServiceName, ServiceTopology, SignalContract } from '@market/contracts';
 import type { Link, Transport } from '@market/messaging';
 
-/** Where on its way a request is lost: before the other side got it, or its answer after. */
+/** Whether the request is lost before it reaches the service, or its answer. */
 type Loss = 'request' | 'answer';
 
-/** A transport that loses what a test tells it to lose. */
+/** A transport that loses messages on demand. */
 export interface FaultyTransport extends Transport {
-  /** From now on requests of this contract are lost, until the function that is returned is called. */
+  /** Loses requests of this contract until the returned function is called. */
   lose(contract: RequestContract, loss: Loss): () => void;
-  /** From now on requests of this contract wait until the function that is returned is called. */
+  /** Holds requests of this contract until the returned function is called. */
   hold(contract: RequestContract): () => void;
-  /** From now on nothing is heard of this signal from the given process, counted in the order of their start, until the function that is returned is called. */
+  /**
+   * Drops signals of this contract from the given process until the returned function is called. Processes are counted
+   * in the order of their start.
+   */
   dropSignals(contract: SignalContract, service: ServiceName, process: number): () => void;
-  /** How many requests of this contract were sent, also in vain. */
+  /** The number of requests of this contract that were sent, including lost ones. */
   sent(contract: RequestContract): number;
 }
 

@@ -32,11 +32,11 @@ export type CallOptions = Partial<Omit<InputOf<typeof executeCall>, 'listingRef'
 export interface Shop {
   offering: Offering;
   seller: TestSeller;
-  /** As the seller got it when the endpoint was made. */
+  /** The secret that the seller got when the endpoint was created. */
   secret: string;
 }
 
-/** What a gateway result says; `seller_response` only as far as JSON.parse keeps it. */
+/** The result of a gateway call, with `seller_response` as JSON.parse reads it. */
 export interface GatewayResult {
   request_id: string;
   billable: boolean;
@@ -48,7 +48,7 @@ export interface GatewayResult {
   recovery?: { next_action: string; keep: string[]; retry_until?: string };
 }
 
-/** Gateway and ledger on databases of their own, a catalog that sells what it is told to, real sellers on loopback. */
+/** Runs gateway and ledger on their own databases, with a fake catalog and real sellers on loopback. */
 export interface GatewayHarness {
   transport: FaultyTransport;
   catalog: FakeCatalog;
@@ -59,7 +59,7 @@ export interface GatewayHarness {
   call(buyer: string, shop: Shop, body?: string, options?: CallOptions): Promise<Outcome>;
   quote(buyer: string, shop: Shop, body?: string, options?: CallOptions): Promise<PaymentRequired>;
   pay(buyer: string, relayRequestId: string, outcome?: InputOf<typeof paySandbox>['outcome']): Promise<void>;
-  /** Quoted and paid. @returns the relay request id. */
+  /** Gets a quote and pays it. @returns the relay request id. */
   buy(buyer: string, shop: Shop, body?: string, options?: CallOptions): Promise<string>;
   answer(buyer: string, shop: Shop, body: string | undefined, options: CallOptions): Promise<Answered>;
   configure(shop: Shop, changes: Omit<RequestOf<typeof updateEndpoint>, 'listing_id'>): Promise<void>;
@@ -70,14 +70,14 @@ export interface GatewayHarness {
   paymentOf(
     relayRequestId: string,
   ): Promise<{ state: string; fence: number; lease_until: Date | null; retry_until: Date | null }>;
-  /** Charges of one payment. */
+  /** The number of charges for one payment. */
   chargesOf(relayRequestId: string): Promise<number>;
   stop(): Promise<void>;
 }
 
 export interface GatewayOptions {
   env?: Record<string, string>;
-  /** Processes of the gateway over the one database. */
+  /** The number of processes of the gateway on the one database. */
   replicas?: number;
 }
 
@@ -180,7 +180,7 @@ export async function startGateway({ env = {}, replicas = 1 }: GatewayOptions = 
       );
       return rows.length;
     },
-    /** What was left behind must add up, whatever the tests did. */
+    /** Checks that the books balance, whatever the tests did. */
     async stop() {
       try {
         await books.reconcile();
@@ -217,7 +217,7 @@ export function expectOutcome<O extends Outcome['outcome']>(
 
 export const resultOf = ({ dataJson }: Answered): GatewayResult => JSON.parse(dataJson) as GatewayResult;
 
-/** The refusal; any other outcome is an error of the test. */
+/** Returns the refusal; fails if there is another outcome. */
 export async function refusalOf(outcome: Promise<unknown>): Promise<Refusal> {
   const error = await outcome.then(
     (value) => new Error(`it was not refused: ${JSON.stringify(value)}`),

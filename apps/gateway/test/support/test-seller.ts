@@ -7,10 +7,10 @@ export interface SellerRequest {
   rawBody: string;
 }
 
-/** What a seller does with a request; answers JSON text with 200 when it returns one. */
+/** Handles a request. A returned JSON text is sent with status 200. */
 export type Behaviour = (request: SellerRequest, response: ServerResponse) => string | void | Promise<string | void>;
 
-/** A seller's HTTP endpoint on loopback that remembers what it was asked. */
+/** A seller's HTTP endpoint on loopback that records its requests. */
 export interface TestSeller {
   url: string;
   requests: SellerRequest[];
@@ -51,7 +51,7 @@ export const answer =
   (_request, response) =>
     void response.writeHead(status, headers).end(body);
 
-/** Waits until it is told to go on, then does as the given behaviour would. */
+/** Returns a behaviour that waits until `release` is called and then does the same as `then`. */
 export function held(then: Behaviour = () => '{"ok":true}'): { behaviour: Behaviour; release: () => void } {
   let release = (): void => {};
   const gate = new Promise<void>((resolve) => (release = resolve));

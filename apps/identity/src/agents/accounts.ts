@@ -3,7 +3,8 @@ import { newId } from '@market/kernel';
 import { sql, type Tx } from '@market/persistence';
 import type { WalletAddress } from '../wallets/wallet-address.js';
 
-// Foreign keys are checked when the statement is done, so the wallet can be inserted first and decide whether there is an account to open.
+// Foreign keys are checked at the end of the statement, so the wallet can be inserted first; the account is inserted
+// only if the wallet was free.
 const open = sql(
   'accounts.open',
   `WITH wallet AS (
@@ -24,7 +25,10 @@ export interface AccountRow {
   created_at: Date;
 }
 
-/** Opens an account whose only wallet this is, able to do everything. Undefined where the wallet belongs to an account already. */
+/**
+ * Opens an account with this wallet as its only one, with all capabilities. Returns undefined if the wallet already
+ * belongs to an account.
+ */
 export async function openAccount(
   tx: Tx,
   wallet: WalletAddress,

@@ -12,7 +12,6 @@ const findAgent = sql(
    FROM accounts WHERE id = $1 AND account_type = 'agent'`,
 );
 
-/** One statement. */
 @Injectable()
 export class GetAgent {
   constructor(private readonly database: Database) {}

@@ -7,7 +7,7 @@ import { Injectable } from '@nestjs/common';
 type Profile = OutputOf<typeof getProfile>;
 type WalletSummary = Profile['wallets'][number];
 
-/** A row a wallet, the primary one first; what is said of the account is the same in all of its rows. */
+/** One row per wallet, the primary one first. The columns of the account are the same in all of its rows. */
 type ProfileRow = Omit<Profile, 'wallet_address' | 'created_at' | 'wallets' | 'agents' | 'is_operator'> & {
   created_at: Date;
 } & Omit<WalletSummary, 'id' | 'created_at'> & { wallet_id: string; wallet_created_at: Date };
@@ -24,14 +24,14 @@ const findProfiles = sql(
   ),
 );
 
-/** The bound keeps an answer small, however many agents a human claims. */
+/** The limit keeps answers small, however many agents a human claims. */
 const findClaimed = sql(
   'agents.find-claimed',
   `SELECT c.agent_id, a.display_name, c.claimed_at FROM claims c JOIN accounts a ON a.id = c.agent_id
    WHERE c.human_id = $1 ORDER BY c.claimed_at, c.agent_id LIMIT 1000`,
 );
 
-/** One statement, which concurrent requests share; for a human a second one, of the agents that it has claimed. */
+/** Reads profiles. Concurrent requests share one statement. */
 @Injectable()
 export class GetProfile {
   private readonly profiles: GroupLookup<ProfileRow>;

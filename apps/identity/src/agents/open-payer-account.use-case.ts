@@ -18,7 +18,8 @@ interface HolderRow {
 }
 
 /**
- * The account of a wallet that has signed a payment, opened where there is none: it has no key until its holder registers.
+ * Returns the account of a wallet that has signed a payment. If there is none, it opens one, which has no key until the
+ * wallet's holder registers.
  */
 @Injectable()
 export class OpenPayerAccount {
@@ -43,7 +44,7 @@ export class OpenPayerAccount {
     return holder;
   }
 
-  /** Of two first payments at once one opens it. */
+  /** If two requests open the account concurrently, one of them finds that of the other. */
   private async open(wallet: WalletAddress, context: RequestContext): Promise<HolderRow> {
     const opened = await this.database.transaction(async (tx) => {
       const displayName = `Agent ${shortAddress(wallet)}`;

@@ -8,7 +8,7 @@ import { WalletProofs } from '../challenges/wallet-proofs.js';
 import { mayRecover } from '../wallets/wallet-set.js';
 import { Wallets } from '../wallets/wallets.js';
 
-// FOR UPDATE of the account: no key of it can be created meanwhile, so that all of them are revoked.
+// FOR UPDATE of the account prevents concurrent creation of keys, so that all keys are revoked.
 const lockHolder = sql(
   'accounts.lock-holder',
   `SELECT a.id, a.account_type
@@ -25,7 +25,10 @@ interface HolderRow {
   account_type: AccountType;
 }
 
-/** Gives an agent that lost its key a new one, on the signature of a wallet that may recover it. Its other keys remain valid unless it asks to revoke them. */
+/**
+ * Issues a new key to an agent that lost its key, if a wallet with the capability to recover the account signs. The
+ * other keys remain valid unless the agent asks to revoke them.
+ */
 @Injectable()
 export class Recover {
   private readonly logger = new Logger('Recover');

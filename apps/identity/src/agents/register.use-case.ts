@@ -16,7 +16,10 @@ const registerPayer = sql(
    WHERE w.address = $1 AND a.id = w.account_id AND a.registered_at IS NULL RETURNING a.id, a.account_type, a.display_name, a.registered_at, a.created_at`,
 );
 
-/** Opens an agent account for a wallet that nobody has registered, or gives the one that it has paid from its owner; with a key that may do everything. */
+/**
+ * Registers an agent account for a wallet, and issues a key with all scopes. If the wallet has paid before, its
+ * existing account is registered.
+ */
 @Injectable()
 export class Register {
   constructor(
@@ -69,7 +72,7 @@ export class Register {
     throw refuse(register, isAHumans ? 'wallet_is_a_humans' : 'wallet_already_registered', {});
   }
 
-  /** The account that a payment of this wallet has opened, if one has. */
+  /** Registers the account that a payment of this wallet opened, if there is one. */
   private async registerPayer(
     tx: Tx,
     wallet: WalletAddress,

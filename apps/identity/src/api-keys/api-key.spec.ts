@@ -17,7 +17,7 @@ describe('API key', () => {
       (sum, digit) => sum + ((counts.get(digit) ?? 0) - expected) ** 2 / expected,
       0,
     );
-    // With 61 degrees of freedom once in 5 million runs above 135; the bias of byte % 62 would give about 500.
+    // With 61 degrees of freedom, 1 of 5 million runs exceeds 135; the bias of byte % 62 would give about 500.
     expect(chiSquare).toBeLessThan(135);
   });
 

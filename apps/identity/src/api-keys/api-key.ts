@@ -3,8 +3,11 @@ import { newCredentialSecret } from '../credential-secret.js';
 
 const SHOWN_LENGTH = 12;
 
-/** A raw key: in memory while one request is answered. Only its hash and its visible prefix are stored. */
+/**
+ * Generates a raw key. It is in memory only while one request is answered; only its hash and its visible prefix are
+ * stored.
+ */
 export const generateApiKey = (): string => apiKeyOf(newCredentialSecret());
 
-/** The first 12 characters, shown in lists so that people tell their keys apart; never a credential. */
+/** The first 12 characters, which lists show so that people can distinguish their keys. They are not a credential. */
 export const apiKeyPrefix = (key: string): string => key.slice(0, SHOWN_LENGTH);

@@ -43,7 +43,7 @@ export interface NewApiKey {
 }
 
 export interface IssuedApiKey {
-  /** The raw key, which exists nowhere once the answer is gone. */
+  /** The raw key, which is stored nowhere. */
   key: string;
   row: ApiKeyRow;
 }

@@ -31,7 +31,7 @@ const findBySession = sql(
    WHERE s.token_hash = $1 AND s.expires_at > now()`,
 );
 
-/** Who a key or a session is. Of an unknown, a revoked and an expired one the same is said. */
+/** Resolves a key or a session. Unknown, revoked and expired ones get the same refusal. */
 @Injectable()
 export class Authenticate {
   constructor(

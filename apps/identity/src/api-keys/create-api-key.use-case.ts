@@ -8,8 +8,9 @@ import { isPrintable } from '../printable-text.js';
 import { ApiKeys } from './api-keys.js';
 import { scopesBeyond } from './scopes.js';
 
-// Locked until the commit, so that a key which is being revoked leaves no new key behind, and keys that are made at once count each
-// other: the key against its own end, and before it the account against the end of all its keys at once, and against more of them.
+// Locks the account and the key until the commit. The lock of the key prevents it from being revoked while it creates a
+// new key. The lock of the account serializes the creation of keys, so that they are counted correctly, and excludes
+// the revocation of all keys.
 const lockCreator = sql(
   'api-keys.lock-creator',
   `WITH account AS MATERIALIZED (SELECT id FROM accounts WHERE id = $2 FOR NO KEY UPDATE)
@@ -18,7 +19,7 @@ const lockCreator = sql(
    WHERE k.id = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) FOR SHARE OF k`,
 );
 
-/** The same for an owner, as whose key its session counts: with every scope and without an end. */
+/** Like `lockCreator`, for an owner's session, which counts as a key with all scopes and no expiry. */
 const lockOwner = sql(
   'api-keys.lock-owner',
   `WITH account AS MATERIALIZED (SELECT id FROM accounts WHERE id = $2 FOR NO KEY UPDATE)
@@ -36,9 +37,9 @@ interface CreatorRow {
   scopes: Scope[];
   expires_at: Date | null;
   has_budget: boolean;
-  /** Null where the new key is given no end. */
+  /** Null if the new key has no expiry. */
   expires_later: boolean | null;
-  /** Whether the new key would end after this one; null where one of them has no end. */
+  /** Whether the new key would expire after the creating key; null if either has no expiry. */
   outlives: boolean | null;
 }
 

@@ -5,7 +5,7 @@ import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { API_KEY_COLUMNS, toApiKeyView, type ListedApiKeyRow } from './api-keys.js';
 
-// The bound keeps an answer small whatever an account did; keys that still work come before it.
+// The limit keeps answers small; valid keys come before invalid ones.
 const list = sql(
   'api-keys.list',
   `SELECT ${API_KEY_COLUMNS} FROM api_keys WHERE account_id = $1

@@ -4,14 +4,17 @@ import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/com
 
 const INTERVAL_MS = 10_000;
 
-// A row another process is just writing is written for us as well.
+// Rows that another process is updating are skipped, because that process writes about the same time.
 const touch = sql(
   'api-keys.touch',
   `UPDATE api_keys SET last_used_at = now()
    WHERE id IN (SELECT id FROM api_keys WHERE id = ANY($1::uuid[]) AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute') FOR UPDATE SKIP LOCKED)`,
 );
 
-/** Keeps `last_used_at`, exact to a minute: a busy key is written once a minute and not once a call. */
+/**
+ * Updates `last_used_at` with a precision of a minute, so that a busy key is written once a minute instead of at every
+ * call.
+ */
 @Injectable()
 export class RecordKeyUse implements OnModuleInit, OnModuleDestroy {
   private used = new Set<string>();
@@ -26,7 +29,7 @@ export class RecordKeyUse implements OnModuleInit, OnModuleDestroy {
   }
 
   async onModuleDestroy(): Promise<void> {
-    // A last use that is lost must not keep a process from stopping in order.
+    // A failure to store the last use must not prevent the process from stopping.
     await this.run().catch(() => undefined);
   }
 

@@ -4,14 +4,16 @@ import { MessageBus, refuse } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
-/** The time is read with the row locked: a key that was just being made with this one is older than the end of this one. */
+/**
+ * The time is read while the row is locked, so that it is after the creation of any key that was created with this one.
+ */
 const revoke = sql(
   'api-keys.revoke',
   `WITH locked AS MATERIALIZED (SELECT id FROM api_keys WHERE id = $1 AND account_id = $2 FOR UPDATE)
    UPDATE api_keys k SET revoked_at = coalesce(k.revoked_at, clock_timestamp()) FROM locked WHERE k.id = locked.id RETURNING encode(k.key_hash, 'hex') AS "keyHash"`,
 );
 
-/** Ends a key for good; ending it again changes nothing. */
+/** Revokes a key permanently; repeating it changes nothing. */
 @Injectable()
 export class RevokeApiKey {
   constructor(

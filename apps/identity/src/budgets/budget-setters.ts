@@ -3,7 +3,7 @@ import { principalOf, refuse, type RequestContext } from '@market/messaging';
 import { sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
-// The account is locked as for a new key, so that a claim, a new budget and a new key see each other.
+// Takes the same lock of the account as the creation of a key, so that claims, budgets and new keys are serialized.
 const lockKey = sql(
   'budgets.lock-key',
   `WITH account AS MATERIALIZED (SELECT id FROM accounts WHERE id = $2 FOR NO KEY UPDATE)
@@ -17,7 +17,9 @@ const lockSession = sql(
    WHERE s.id = $1 AND s.expires_at > now() FOR SHARE OF s`,
 );
 
-/** Who may set the budget of a key or an agent: a valid key without a budget of its own, or the owner in its session. */
+/**
+ * Checks who may set the budget of a key or an agent: a valid key without a budget of its own, or the owner's session.
+ */
 @Injectable()
 export class BudgetSetters {
   /** @throws Refusal `key_invalid`, `key_has_budget`. */

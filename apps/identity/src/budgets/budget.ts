@@ -4,7 +4,7 @@ import { microsFromUsdNumber } from '@market/kernel';
 const microsText = (usd: number | null): string | null =>
   usd === null ? null : (microsFromUsdNumber(usd)?.toString() ?? null);
 
-/** A stored budget as the principal carries it. */
+/** Converts a stored budget to the form in the principal. */
 export const toBudget = (
   id: string,
   of: Budget['of'],

@@ -12,7 +12,9 @@ const keysThatWork = sql(
   `SELECT encode(key_hash, 'hex') AS "keyHash" FROM api_keys WHERE account_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
 );
 
-/** Sets or removes what all keys of an agent may spend together. Once the agent is claimed, its owner alone does. */
+/**
+ * Sets or removes the budget of all keys of an agent together. Once the agent is claimed, only its owner may do this.
+ */
 @Injectable()
 export class UpdateBudget {
   private readonly logger = new Logger('UpdateBudget');

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { SignInRequest } from './sign-in-message.js';
 
-/** What a wallet was asked to sign, and the puzzle that goes before it. */
+/** The content that a wallet was asked to sign, and the proof of work to solve before. */
 export interface Challenge extends Omit<SignInRequest, 'publicUrl'> {
   pow: { challenge: string; difficulty: number };
 }

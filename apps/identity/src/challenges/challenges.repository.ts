@@ -15,7 +15,7 @@ const insertReplacingOldest = sql(
    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + make_interval(secs => $10))
    RETURNING issued_at AS "issuedAt", expires_at AS "expiresAt"`,
 );
-// As the domain has it, so that there is nothing to map.
+// Selects the columns in the form of `Challenge`.
 const CHALLENGE = `nonce, purpose, json_build_object('chainType', chain_type, 'address', address) AS wallet, chain_id AS "chainId", agent_id AS "agentId", human_id AS "humanId",
   json_build_object('challenge', pow_challenge, 'difficulty', pow_difficulty) AS pow, issued_at AS "issuedAt", expires_at AS "expiresAt"`;
 const findOpen = sql(
@@ -49,7 +49,10 @@ export interface Consumed {
 export class ChallengesRepository {
   constructor(private readonly database: Database) {}
 
-  /** If the wallet has `limit` unused challenges, the oldest is replaced, so that a stranger's requests do not lock its owner out. */
+  /**
+   * If the wallet already has `limit` unused challenges, the oldest is replaced, so that requests of strangers do not
+   * lock out the owner.
+   */
   async insertReplacingOldest(
     limit: number,
     challenge: Omit<Challenge, 'issuedAt' | 'expiresAt'>,
@@ -79,13 +82,13 @@ export class ChallengesRepository {
     return challenge ?? null;
   }
 
-  /** The same for a claim, whose wallet the challenge itself names. */
+  /** Like `findOpen`, for a claim, whose challenge names the wallet. */
   async findOpenClaim(nonce: string): Promise<Challenge | null> {
     const [challenge] = await this.database.query<Challenge>(findClaim, [nonce]);
     return challenge ?? null;
   }
 
-  /** Returns when it was answered and how long that took, to exactly one caller; null to all others. */
+  /** Returns the time of the answer and its duration to exactly one caller, and null to all others. */
   async consume({ nonce, purpose, wallet }: Challenge): Promise<Consumed | null> {
     const [consumed] = await this.database.query<Consumed>(consume, [nonce, purpose, wallet.address]);
     return consumed ?? null;

@@ -45,7 +45,10 @@ export class CreateChallenge {
   }
 }
 
-/** The account that the signature is for. To manage wallets it is the account that asks for the challenge, if the request is authenticated. */
+/**
+ * Returns the account that the signature is for. To manage wallets, this is the account of the authenticated request,
+ * if any.
+ */
 function accountsOf(
   { purpose, agent_id: agentId }: InputOf<typeof createChallenge>,
   principal: Principal | undefined,

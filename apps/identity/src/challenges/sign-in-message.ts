@@ -5,15 +5,15 @@ import type { ChainType, WalletAddress } from '../wallets/wallet-address.js';
 export interface SignInRequest {
   wallet: WalletAddress;
   purpose: ChallengePurpose;
-  /** The address under which clients reach us, such as `https://market.example`. */
+  /** The public address of the marketplace, such as `https://market.example`. */
   publicUrl: string;
-  /** The number of the chain the client named; without it the main network of the wallet's kind. */
+  /** The chain id that the client named; null means the main network of the wallet's type. */
   chainId: string | null;
   /** 8 or more letters and digits. */
   nonce: string;
   issuedAt: Date;
   expiresAt: Date;
-  /** The agent account the signature is about, where one is known. */
+  /** The agent account that the signature is for, if it is known. */
   agentId: string | null;
   /** The human who claims the agent. */
   humanId: string | null;

@@ -28,10 +28,10 @@ type VerifyingContract = RequestContract<
   Omit<typeof walletProofRefusals, 'wallet_address_invalid'>
 >;
 
-/** A solved proof of work, as events report it. */
+/** A solved proof of work, as in events. */
 export interface SolvedWork {
   difficulty: number;
-  /** By PostgreSQL's clock, from handing out the challenge to its use. */
+  /** The time from the creation of the challenge to its use, by PostgreSQL's clock. */
   solveMs: number;
   solvedAt: string;
 }
@@ -52,7 +52,7 @@ export class WalletProofs {
     return challenge;
   }
 
-  /** The same for operations of an account: a challenge that names an account is valid for that account only. */
+  /** Like `prove`, for operations of an account: a challenge that names an account is valid only for that account. */
   async proveFor(
     accountId: string,
     contract: ProvingContract,
@@ -67,8 +67,8 @@ export class WalletProofs {
   }
 
   /**
-   * The same for callers without an account: cheap checks come first, and the challenge is consumed before the
-   * expensive one, so that every signature check costs the caller a proof of work.
+   * Like `prove`, for callers without an account. Cheap checks come first, and the challenge is consumed before the
+   * signature is checked, so that every check costs the caller a proof of work.
    * @throws Refusal of `workProofRefusals`.
    */
   async proveWithWork(
@@ -84,7 +84,7 @@ export class WalletProofs {
     return { wallet: challenge.wallet, work: { difficulty, solveMs, solvedAt: solvedAt.toISOString() } };
   }
 
-  /** The open claim challenge with this nonce. @throws Refusal `challenge_invalid`. */
+  /** Returns the open claim challenge with this nonce. @throws Refusal `challenge_invalid`. */
   async findClaim(contract: VerifyingContract, nonce: string): Promise<Challenge> {
     const challenge = isNonce(nonce) ? await this.challenges.findOpenClaim(nonce) : null;
     if (!challenge) throw refuse(contract, 'challenge_invalid', {});
@@ -109,7 +109,7 @@ export class WalletProofs {
     return challenge;
   }
 
-  /** A signature by the wallet's own private key is verified locally first, without a chain. */
+  /** Verifies a signature by the wallet's own private key locally, and only otherwise asks the chain. */
   private async isSigned(contract: VerifyingContract, challenge: Challenge, signature: string): Promise<boolean> {
     const { wallet } = challenge;
     const message = signInMessage({ ...challenge, publicUrl: this.platform.publicUrl });

@@ -5,7 +5,7 @@ import { Database, Outbox, sql } from '@market/persistence';
 import { Injectable, Logger } from '@nestjs/common';
 import { WalletProofs } from '../challenges/wallet-proofs.js';
 
-/** One row for an agent that exists. */
+/** Returns one row if the agent exists. */
 const findAgent = sql(
   'claims.find-agent',
   `SELECT EXISTS (SELECT 1 FROM claims c WHERE c.agent_id = a.id) AS claimed,
@@ -17,7 +17,7 @@ const insert = sql(
   'INSERT INTO claims (agent_id, human_id) VALUES ($1, $2) ON CONFLICT (agent_id) DO NOTHING RETURNING claimed_at',
 );
 
-/** Records that a human has claimed an agent whose wallet agreed to it. */
+/** Records that a human has claimed an agent whose wallet signed the claim. */
 @Injectable()
 export class ClaimAgent {
   private readonly logger = new Logger('ClaimAgent');

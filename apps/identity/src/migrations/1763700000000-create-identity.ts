@@ -2,7 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 export class CreateIdentity1763700000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    // registered_at is null while the account is only that of a wallet that has paid; who holds the wallet may register it later.
+    // registered_at is null if the account was opened by a payment and its holder has not registered yet.
     await runner.query(`
       CREATE TABLE accounts (
         id uuid PRIMARY KEY,
@@ -19,7 +19,7 @@ export class CreateIdentity1763700000000 implements MigrationInterface {
         suspension_version int NOT NULL DEFAULT 0,
         created_at timestamptz NOT NULL DEFAULT now()
       )`);
-    // An address is in its canonical form, so that the unique index means one wallet, one account.
+    // Addresses are stored in canonical form, so that the unique index allows only one account per wallet.
     await runner.query(`
       CREATE TABLE wallets (
         id uuid PRIMARY KEY,

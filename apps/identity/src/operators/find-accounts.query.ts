@@ -19,7 +19,10 @@ const byWallet = sql(
   'operators.accounts-by-wallet',
   `SELECT ${SUMMARY_COLUMNS} FROM ${ACCOUNTS} WHERE a.id = (SELECT account_id FROM wallets WHERE address = $1)`,
 );
-/** Reads every account: operators ask for a name rarely, and an index of all names would be written at each registration. */
+/**
+ * Scans all accounts, because operators rarely search by name, and an index of names would have to be updated at every
+ * registration.
+ */
 const byName = sql(
   'operators.accounts-by-name',
   `SELECT ${SUMMARY_COLUMNS} FROM ${ACCOUNTS}

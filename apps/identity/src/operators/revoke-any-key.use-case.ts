@@ -10,7 +10,7 @@ const revoke = sql(
    RETURNING encode(k.key_hash, 'hex') AS "keyHash", locked.revoked_at IS NULL AS changed`,
 );
 
-/** Ends anyone's API key, on behalf of an operator. */
+/** Revokes any API key for an operator. */
 @Injectable()
 export class RevokeAnyKey {
   constructor(
@@ -18,7 +18,7 @@ export class RevokeAnyKey {
     private readonly bus: MessageBus,
   ) {}
 
-  /** @returns whether it worked until now; null if there is no such key. */
+  /** @returns whether the key was valid before; null if there is no such key. */
   execute(
     keyId: string,
     { operator, reason }: { operator: string; reason: string | null },

@@ -17,8 +17,8 @@ const change = sql(
 type Suspension = OutputOf<typeof suspendAgent>;
 
 /**
- * Suspends an agent or releases it, on behalf of an operator. Its keys and its wallets open nothing from the next second on, and the
- * catalog, on an event, takes its listings off the market or brings them back.
+ * Suspends or releases an agent for an operator. Within a second its keys and wallets are refused. The catalog receives
+ * an event and suspends or resumes the agent's listings.
  */
 @Injectable()
 export class SuspendAgent {
@@ -27,7 +27,7 @@ export class SuspendAgent {
     private readonly outbox: Outbox,
   ) {}
 
-  /** @returns null if there is no such agent. What changes nothing is not recorded. */
+  /** @returns null if there is no such agent. Nothing is recorded if nothing changes. */
   execute(
     agentId: string,
     suspended: boolean,

@@ -63,7 +63,7 @@ export class OpenSession {
   private async openAccount(tx: Tx, wallet: WalletAddress, context: RequestContext): Promise<PublicProfile> {
     const displayName = `Operator ${shortAddress(wallet)}`;
     const account = await openAccount(tx, wallet, { type: 'human', displayName, isRegistered: true });
-    // Only a registration can have taken the wallet since it was looked up.
+    // Only a concurrent registration can have taken the wallet after the lookup.
     if (!account) throw refuse(openSession, 'wallet_is_an_agents', {});
     this.outbox.add(
       tx,

@@ -10,7 +10,7 @@ const deleteExpired = sql(
   'DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at < now() LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING id',
 );
 
-/** Deletes expired sessions, which are not accepted any more. */
+/** Deletes expired sessions. */
 @Injectable()
 export class SweepSessions implements OnModuleInit {
   constructor(

@@ -23,7 +23,10 @@ import { identityConfig, type IdentityConfig } from '../config.js';
 const TIMEOUT_MS = 2_000;
 
 const EIP_1271 = parseAbi(['function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)']);
-/** The selector of `isValidSignature`, as a whole ABI word; the identity precompile, which echoes its input, cannot answer so. */
+/**
+ * The result of `isValidSignature` as a whole ABI word. The identity precompile returns its input, and so never this
+ * value.
+ */
 const VALID: Hex = `0x1626ba7e${'0'.repeat(56)}`;
 const VALID_BEFORE_DEPLOYMENT: Hex = '0x01';
 
@@ -43,15 +46,12 @@ export class ChainUnreachableError extends Error {
 export class ContractWallets {
   constructor(@Inject(identityConfig.token) private readonly config: Pick<IdentityConfig, 'evmRpcUrls'>) {}
 
-  /**
-   * False on chains that are not configured.
-   * @throws ChainUnreachableError, after 2 seconds at the latest.
-   */
+  /** Returns false for chains that are not configured. @throws ChainUnreachableError within 2 seconds. */
   async verify(chainId: string, address: Address, message: string, signature: string): Promise<boolean> {
     const url = this.config.evmRpcUrls.get(chainId);
     const parts = partsOf(signature);
     if (url === undefined || !parts) return false;
-    // One deadline for all requests together; viem's timeout applies to each of them.
+    // One deadline applies to all requests together; viem's timeout applies to each request.
     const transport = http(url, {
       retryCount: 0,
       timeout: TIMEOUT_MS,
@@ -61,13 +61,13 @@ export class ContractWallets {
       return await isSignatureOf(createPublicClient({ transport }), address, hashMessage(message), parts);
     } catch (error) {
       if (isRejection(error)) return false;
-      // The cause names the URL, which may hold the operator's key to the node.
+      // The cause contains the URL, which may contain the operator's key for the node.
       throw new ChainUnreachableError(`chain ${chainId} is out of reach`);
     }
   }
 }
 
-/** A signature for a contract; `wrapped` where it carries the contract's deployment as well. */
+/** The parts of a contract's signature; `wrapped` if it includes the deployment of the contract. */
 interface Parts {
   own: Hex;
   wrapped: Hex | null;

@@ -9,7 +9,7 @@ import { isEd25519PublicKey, verifyEd25519 } from './ed25519-strict.js';
 
 const message = Buffer.from('market.example wants you to sign in');
 const weakPoints = smallOrderEncodings();
-/** The eight points whose order divides the cofactor, the neutral one first. */
+/** The eight points whose order divides the cofactor, beginning with the neutral one. */
 const torsion = ED25519_TORSION_SUBGROUP.map((hex) => ed25519.ExtendedPoint.fromHex(hex));
 
 /** Signatures under public keys of small order, made without any private key. */
@@ -69,7 +69,7 @@ describe('verifyEd25519', () => {
   it('refuses a key of mixed order, whose holder can sign for it', () => {
     const { scalar, point } = ed25519.utils.getExtendedPublicKey(randomBytes(32));
     const publicKey = point.add(torsion[4]!).toRawBytes();
-    // The part of order two does not show where the challenge k is even, which is one nonce in two.
+    // The component of order two has no effect if the challenge k is even, which is so for half of the nonces.
     const signatures = Array.from({ length: 64 }, (_, nonce) => {
       const r = ed25519.ExtendedPoint.BASE.multiply(BigInt(nonce) + 1n).toRawBytes();
       const k = bytesToNumberLE(createHash('sha512').update(r).update(publicKey).update(message).digest()) % L;

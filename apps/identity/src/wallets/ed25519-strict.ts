@@ -5,11 +5,11 @@ import nacl from 'tweetnacl';
 const POINT_BYTES = 32;
 
 /**
- * Verifies an ed25519 signature (RFC 8032 §5.1.7) the strict way: A and R are canonical encodings, A is of prime order
- * and R not of small order, S is below the group order, and the cofactorless equation holds. Malformed input of any
- * length is `false`; nothing throws.
+ * Verifies an ed25519 signature (RFC 8032 §5.1.7) strictly: A and R are canonical encodings, A is of prime order and R
+ * not of small order, S is below the group order, and the cofactorless equation holds. Malformed input of any length
+ * returns `false`. It never throws.
  *
- * tweetnacl checks the equation alone: it accepts keys of small order, under which anybody can sign, and S + L.
+ * tweetnacl only checks the equation: it accepts S + L and keys of small order, for which anyone can create signatures.
  */
 export function verifyEd25519(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
   if (signature.length !== nacl.sign.signatureLength || !isEd25519PublicKey(publicKey)) return false;
@@ -18,13 +18,13 @@ export function verifyEd25519(publicKey: Uint8Array, message: Uint8Array, signat
   return r !== null && !r.isSmallOrder() && nacl.sign.detached.verify(message, signature, publicKey);
 }
 
-/** Whether these bytes are a key that a wallet can have made: the canonical encoding of a point of prime order. */
+/** Whether the bytes are a possible public key of a wallet: the canonical encoding of a point of prime order. */
 export function isEd25519PublicKey(bytes: Uint8Array): boolean {
   const point = decodePoint(bytes);
   return point !== null && !point.isSmallOrder() && point.isTorsionFree();
 }
 
-/** Null for what is not the one canonical encoding of a point on the curve (RFC 8032 §5.1.3). */
+/** Returns null unless the bytes are the canonical encoding of a point on the curve (RFC 8032 §5.1.3). */
 function decodePoint(bytes: Uint8Array) {
   try {
     return ed25519.ExtendedPoint.fromHex(bytes);

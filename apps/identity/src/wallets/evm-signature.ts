@@ -7,12 +7,12 @@ const N = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 const SIGNATURE = /^0x(?<r>[0-9a-fA-F]{64})(?<s>[0-9a-fA-F]{64})1[bBcC]$/;
 
 /**
- * Whether `address` (EIP-55) signed exactly this text with EIP-191 `personal_sign`. Only one byte string is accepted
- * per signature: low s (EIP-2) and v of 27 or 28. Malformed input is `false`; nothing throws.
+ * Whether `address` (EIP-55) signed exactly this text with EIP-191 `personal_sign`. Only one encoding of each signature
+ * is accepted: low s (EIP-2) and v of 27 or 28. Malformed input returns `false`. It never throws.
  */
 export async function verifyPersonalSign(address: Address, message: string, signature: string): Promise<boolean> {
   if (!isWellFormed(signature)) return false;
-  // Recovery fails for an r that is no curve point's x: a bad signature like any other.
+  // Recovery fails if r is not the x coordinate of a curve point; the signature is then invalid.
   const signer = await recoverMessageAddress({ message, signature }).catch(() => null);
   return signer === address;
 }

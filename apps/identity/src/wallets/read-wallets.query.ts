@@ -22,7 +22,7 @@ export class ReadWallets {
     private readonly wallets: Wallets,
   ) {}
 
-  /** The primary one first, then the oldest. */
+  /** Returns the wallets, the primary one first, then oldest first. */
   async list(accountId: string): Promise<OutputOf<typeof listWallets>> {
     const rows = await this.wallets.findAll(this.database, accountId);
     return {
@@ -42,7 +42,6 @@ export class ReadWallets {
     return { id: row.id, address: row.address, chainType: row.chain_type };
   }
 
-  /** Two statements. */
   async findForSettlement(
     { payerChainType, payerWalletId, sellerId, payoutChainType }: InputOf<typeof findSettlementWallets>,
     accountId: string,
@@ -59,7 +58,6 @@ export class ReadWallets {
     return { payer: payer?.address ?? null, payout: payoutOf(sellers, payoutChainType)?.address ?? null };
   }
 
-  /** One statement. */
   async findPayouts({
     sellerIds,
     chainType,
@@ -73,7 +71,6 @@ export class ReadWallets {
     return { payouts: sellerIds.map((sellerId) => payout(sellerId)?.address ?? null) };
   }
 
-  /** Two statements, or one if no account has the address. */
   async findPaidSeller(text: string): Promise<OutputOf<typeof findPaidSeller>> {
     const wallet = parseWalletAddress(text.toLowerCase().startsWith('0x') ? text.toLowerCase() : text);
     const ownerId = wallet && (await this.wallets.findOwner(this.database, wallet.address));
@@ -83,13 +80,13 @@ export class ReadWallets {
   }
 }
 
-/** The wallet that a seller is paid to on this kind of chain. */
+/** The wallet of a seller that receives payments on this type of chain. */
 const payoutOf = (wallets: WalletRow[], chainType: ChainType): WalletRow | undefined =>
   defaultOf(
     wallets.filter((wallet) => mayBePaidTo(wallet) && wallet.chain_type === chainType),
     'is_default_payout',
   );
 
-/** Else the oldest. */
+/** The default wallet for the role, or else the oldest. */
 const defaultOf = (wallets: WalletRow[], role: 'is_default_payer' | 'is_default_payout'): WalletRow | undefined =>
   wallets.find((wallet) => wallet[role]) ?? wallets[0];

@@ -9,7 +9,7 @@ import { parseWalletAddress } from './wallet-address.js';
 const evm = privateKeyToAccount(generatePrivateKey()).address;
 const solana = bs58.encode(newEd25519Wallet().publicKey);
 
-/** The EVM wallet with the letters cased by the bits of `pattern`. */
+/** Changes the case of the EVM address's letters by the bits of `pattern`. */
 function recased(pattern: Uint8Array): string {
   const letters = [...evm.slice(2)].map((letter, index) =>
     (pattern[index >> 3]! >> (index & 7)) & 1 ? letter.toUpperCase() : letter.toLowerCase(),
@@ -102,7 +102,7 @@ describe('parseWalletAddress', () => {
   it('refuses Solana addresses nobody can sign for: small order, off the curve', () => {
     expect(parseWalletAddress('11111111111111111111111111111111')).toBeNull();
     for (const weak of smallOrderEncodings()) expect(parseWalletAddress(bs58.encode(weak))).toBeNull();
-    // y = 2 is on no point of the curve, as the address of a program-derived account is not.
+    // No point of the curve has y = 2. The addresses of program-derived accounts are off the curve, too.
     expect(parseWalletAddress(bs58.encode(Uint8Array.of(2, ...new Uint8Array(31))))).toBeNull();
   });
 

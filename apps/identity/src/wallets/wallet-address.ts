@@ -16,9 +16,9 @@ const EVM_MIXED_CASE = /^0x[0-9a-fA-F]{40}$/;
 const SOLANA = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
 
 /**
- * Reads any spelling of an EVM or Solana wallet; null for everything that is not one.
- * Mixed-case EVM addresses must carry a right EIP-55 checksum; Solana addresses must be keys that can sign, which
- * program-derived (off-curve) and small-order ones cannot.
+ * Parses an EVM or Solana address in any spelling; returns null if it is invalid.
+ * Mixed-case EVM addresses must have a correct EIP-55 checksum. Solana addresses must be keys that can sign, so
+ * program-derived (off-curve) and small-order ones are invalid.
  */
 export function parseWalletAddress(text: string): WalletAddress | null {
   if (EVM_MIXED_CASE.test(text)) return parseEvm(text);

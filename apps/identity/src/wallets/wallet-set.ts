@@ -25,7 +25,7 @@ const may =
   (wallet: Ability): boolean =>
     isActive(wallet) && wallet.capabilities.includes(capability);
 
-/** Whether a wallet can issue a fresh key and manage the wallets of its account. */
+/** Whether a wallet can recover the account and manage its wallets. */
 export const mayRecover = may('recovery');
 export const mayPay = may('payer');
 export const mayBePaidTo = may('payout');
@@ -38,9 +38,9 @@ const ROLES: readonly Role[] = [
 ];
 
 /**
- * The wallets of an account, oldest first, after one of them changed; or why it may not. Afterwards there is an active
- * wallet that can recover the account, exactly one primary wallet, at most one default payer and one default payout, and
- * each of them is able to be that.
+ * Changes one of the wallets of an account, which are given oldest first. Returns all wallets, or why the change is
+ * refused. After a change there is an active wallet that can recover the account, exactly one primary wallet, and at
+ * most one default payer and one default payout wallet. Each of these has the required capability.
  */
 export function changeWallet(
   wallets: readonly WalletState[],
@@ -67,7 +67,7 @@ export function changeWallet(
   return changed;
 }
 
-/** The id of the wallet that has the role; undefined when none has. */
+/** The id of the wallet that has the role; undefined if none has it. */
 function holderAfter(
   wallets: readonly WalletState[],
   { flag, isEligible }: Role,

@@ -29,7 +29,7 @@ const findOwner = sql('wallets.find-owner', 'SELECT account_id FROM wallets WHER
 const findOne = sql('wallets.find-one', `SELECT ${COLUMNS} FROM wallets WHERE account_id = $1 AND id = $2`);
 // Not FOR UPDATE, which would also block new rows that refer to the account.
 const lockAccount = sql('wallets.lock-account', 'SELECT id FROM accounts WHERE id = $1 FOR NO KEY UPDATE');
-// A unique index is checked row by row, so a role is first removed from all wallets and then given.
+// PostgreSQL checks a unique index row by row, so a role is removed from all wallets before it is assigned.
 const clearRoles = sql(
   'wallets.clear-roles',
   'UPDATE wallets SET is_primary = false, is_default_payer = false, is_default_payout = false WHERE account_id = $1',
@@ -46,7 +46,7 @@ export class Wallets {
     return (await tx.query(findHuman, [wallet.address])).length === 1;
   }
 
-  /** Null when the wallet belongs to an account already. */
+  /** Returns null if the wallet already belongs to an account. */
   async addLinked(
     tx: Tx,
     accountId: string,
@@ -65,12 +65,12 @@ export class Wallets {
     return row ?? null;
   }
 
-  /** Oldest first. */
+  /** Returns the wallets of an account, oldest first. */
   findAll(from: Pick<Database | Tx, 'query'>, accountId: string): Promise<WalletRow[]> {
     return from.query<WalletRow>(findAll, [accountId]);
   }
 
-  /** Of several accounts, oldest first. */
+  /** Returns the wallets of several accounts, oldest first. */
   findAllOf(
     from: Pick<Database | Tx, 'query'>,
     accountIds: readonly string[],
@@ -113,6 +113,6 @@ export const toLinkedWallet = (row: WalletRow): LinkedWallet => ({
   created_at: row.created_at.toISOString(),
 });
 
-/** The same set without repetitions, in one order. */
+/** Removes repetitions and sorts the capabilities. */
 export const normalizeCapabilities = (capabilities: readonly WalletCapability[]): WalletCapability[] =>
   walletCapability.options.filter((known) => capabilities.includes(known));

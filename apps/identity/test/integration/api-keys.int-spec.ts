@@ -101,7 +101,7 @@ describe('API keys', () => {
     const limited = await harness.contextWith((await create({ scopes: held })).key);
     const error: unknown = await create({ scopes: everything }, limited).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ reason: 'scope_not_held', details: { missing_scopes: ['read'] } });
-    // Not even when the edge's copy of the principal says otherwise.
+    // This also holds if the principal that the edge has cached says otherwise.
     expect(
       await reasonOf(
         create({ scopes: ['read'] }, { ...limited, principal: { ...limited.principal!, scopes: everything } }),

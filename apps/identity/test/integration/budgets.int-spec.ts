@@ -121,7 +121,7 @@ describe('budgets', () => {
     }
     for (const scope of ['read', 'write', 'subscribe'] as const)
       expect(await reasonOf(make(budgeted, { per_day_usd: 1 }, [scope]))).toBe('key_has_budget');
-    // Not even where the edge knew the key before it had a budget.
+    // This also holds if the edge has cached the key without its budget.
     const before = await harness.contextWith(other.key);
     await setKey(agent.context, other.id, { per_call_usd: 1 });
     expect(await reasonOf(setKey(before, other.id, null))).toBe('key_has_budget');

@@ -143,7 +143,7 @@ describe('claims', () => {
   });
 
   describe('make an owner', () => {
-    /** As the edge sees a human that acts for the agent. */
+    /** The context of a human that acts for the agent, as the edge creates it. */
     const asOwner = ({ context }: Known): RequestContext => ({
       ...context,
       principal: {

@@ -98,7 +98,7 @@ describe('createChallenge', () => {
     });
     expect(await reasonOf(harness.register(wallet, await answer(first)))).toBe('challenge_invalid');
     await harness.register(wallet, await answer(kept.at(-2)!));
-    // A used one counts no more, and is not what makes room.
+    // A used challenge is not counted, and is not the one that is replaced.
     await harness.challenge(wallet);
     expect(
       await harness.db.inspect('SELECT nonce FROM identity.challenges WHERE address = $1', [wallet.address]),

@@ -20,7 +20,7 @@ import {
 } from '../support/identity-harness.js';
 import { evmTestWallet, solanaTestWallet, type TestWallet } from '../support/test-wallets.js';
 
-/** Everything a challenge can be used for: who proves what, and the request that takes the proof. */
+/** A use of a challenge: who proves what, and the request that takes the proof. */
 interface Use {
   purpose: ChallengePurpose;
   wallet: TestWallet;

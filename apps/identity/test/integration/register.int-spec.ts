@@ -100,7 +100,7 @@ describe('register', () => {
     const display_name = `Agent ${wallet.address.slice(0, 6)}…${wallet.address.slice(-4)}`;
     const agent = { id, display_name, avatar_url: null, account_type: 'agent', is_verified: false };
     const at = expect.stringMatching(/^\d{4}-.*Z$/) as string;
-    // Events of the accounts before may still arrive.
+    // Events of earlier accounts may still arrive.
     const ofThis = (payloads: unknown[]): unknown[] =>
       payloads.filter((payload) => JSON.stringify(payload).includes(id));
     await eventually(() =>
@@ -253,7 +253,7 @@ describe('register', () => {
         await reasonOf(harness.register(wallet, { nonce, pow_nonce: solve(pow), signature: spoil(signature) })),
       ).toBe('signature_invalid');
       expect(await written()).toEqual(before);
-      // A second guess on the same proof of work is not looked at.
+      // A second signature for the same proof of work is not checked.
       expect(await reasonOf(harness.register(wallet, { nonce, pow_nonce: solve(pow), signature }))).toBe(
         'challenge_invalid',
       );

@@ -7,7 +7,7 @@ export interface Ed25519Wallet {
   sign(message: Uint8Array): Uint8Array;
 }
 
-/** A wallet through OpenSSL: tweetnacl takes some 30 ms a signature inside a test sandbox. */
+/** Creates a wallet with OpenSSL, because tweetnacl takes about 30 ms per signature in a test sandbox. */
 export function newEd25519Wallet(): Ed25519Wallet {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
   return {

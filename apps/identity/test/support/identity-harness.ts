@@ -41,20 +41,20 @@ interface ChallengeOptions {
   by?: Known;
 }
 
-/** Whoever is known to the edge: an agent by its key, a human by a session. */
+/** A caller that the edge has authenticated: an agent by its key, a human by a session. */
 export interface Known {
   id: string;
   wallet: TestWallet;
-  /** A new call each time. */
+  /** A new context on each access. */
   readonly context: RequestContext;
   /** The key or the session token. */
   credential: string;
 }
 
-/** The identity service on a database of its own, seen from the edge. */
+/** The identity service on its own database, with the edge as its client. */
 export interface IdentityHarness {
   bus: MessageBus;
-  /** The same as the gateway service asks. */
+  /** A bus on which the gateway service is the client. */
   gatewayBus: MessageBus;
   ledgerBus: MessageBus;
   link: Link;
@@ -69,9 +69,9 @@ export interface IdentityHarness {
   proveWithWork(wallet: TestWallet, purpose: ChallengePurpose, more?: ChallengeOptions): Promise<WorkProof>;
   agent(wallet?: TestWallet): Promise<Known>;
   human(wallet?: TestWallet): Promise<Known>;
-  /** The whole of a registration; `changes` replaces parts of what is sent. */
+  /** Registers an agent; `changes` replaces parts of the request. */
   register(wallet: TestWallet, changes?: Partial<RequestOf<typeof register>>): Promise<Registration>;
-  /** A call as the edge makes it for this key. */
+  /** The context that the edge creates for this key. */
   contextWith(key: string, values?: Partial<RequestContext>): Promise<RequestContext>;
   stop(): Promise<void>;
 }
@@ -170,7 +170,7 @@ export function solve({ challenge, difficulty }: Challenge['pow']): string {
     if (solvesProofOfWork(challenge, attempt.toString(36), difficulty)) return attempt.toString(36);
 }
 
-/** The reason of a refusal; any other outcome is an error of the test. */
+/** Returns the reason of a refusal; fails if there is another outcome. */
 export async function reasonOf(outcome: Promise<unknown>): Promise<string> {
   const error = await outcome.then(
     () => new Error('it was not refused'),

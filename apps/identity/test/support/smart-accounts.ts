@@ -24,16 +24,16 @@ const SALT: Hex = `0x${'5a'.repeat(32)}`;
 export interface SmartAccounts {
   node: EvmNode;
   deploy(contract: 'EndlessWallet' | 'DirtyWallet'): Promise<Address>;
-  /** A contract whose signatures are those of a key of its own. */
+  /** A contract wallet with its own key. */
   deployed(): Promise<TestWallet>;
-  /** The same before its contract exists: its signatures carry the deployment. */
+  /** The same before the contract is deployed; its signatures include the deployment. */
   counterfactual(): Promise<TestWallet & { deploy(): Promise<void> }>;
-  /** A wallet of the chain's rich account, and how it gives its contract away. */
+  /** A contract wallet of the chain's funded account, and a function that transfers its ownership. */
   ofTheRich(): Promise<TestWallet & { handOver(to: Address): Promise<void> }>;
   stop(): Promise<void>;
 }
 
-/** A real chain with EIP-1271 and EIP-6492 wallets on it, compiled from `contracts/wallets.sol`. */
+/** Starts a local chain with EIP-1271 and EIP-6492 wallets, compiled from `contracts/wallets.sol`. */
 export async function startSmartAccounts(chainId: number): Promise<SmartAccounts> {
   const node = await startEvmNode({ chainId });
   const rich = mnemonicToAccount(node.mnemonic);

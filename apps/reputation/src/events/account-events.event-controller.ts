@@ -8,7 +8,10 @@ import { Controller } from '@nestjs/common';
 import { AccountEvents } from './account-events.js';
 import { toBothSides } from './both-sides.js';
 
-/** Events of accounts that are no facts of a score. Events of sales, failures, refunds, subscriptions and reviews are written where they are counted. */
+/**
+ * Stores events of accounts that are not facts of a score. The code that counts sales, failures, refunds, subscriptions
+ * and reviews stores their events.
+ */
 @Controller()
 export class AccountEventsEventController {
   constructor(private readonly events: AccountEvents) {}
@@ -59,7 +62,7 @@ export class AccountEventsEventController {
     );
   }
 
-  /** Other changes of an endpoint are made by its owner. */
+  /** Only changes that the gateway found are stored; the owner makes the others. */
   @HandleEvent(endpointChanged)
   async onEndpointChanged(events: ReceivedEvent<typeof endpointChanged>[], tx: Tx): Promise<void> {
     await this.events.add(

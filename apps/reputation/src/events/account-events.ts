@@ -12,8 +12,9 @@ export interface NewEvent {
 }
 
 /**
- * An account's events are numbered one by one. The row with the last number stays locked until the commit, so that a reader of an event
- * sees all events with smaller numbers: no reader passes one that is committed later.
+ * An account's events are numbered consecutively. The row with the last number stays locked until the commit, so that
+ * events become visible in the order of their numbers. A reader therefore never misses an event that is committed
+ * later.
  */
 const add = withParameters(
   { added: 'account_id uuid, place int, type text, at timestamptz, data jsonb' },
@@ -33,12 +34,15 @@ const add = withParameters(
     ),
 );
 
-/** Tells accounts what concerns them. */
+/** Stores events of accounts, for `GET /events`. */
 @Injectable()
 export class AccountEvents {
   constructor(private readonly bus: MessageBus) {}
 
-  /** Must be the last statement of its transaction before the outbox's, because it locks the accounts' numbers until the commit. */
+  /**
+   * Must be the last statement of its transaction before that of the outbox, because it locks the accounts' numbers
+   * until the commit.
+   */
   async add(tx: Tx, events: NewEvent[]): Promise<void> {
     if (events.length === 0) return;
     const rows = events.map(({ accountId, type, at, data }, place) => ({

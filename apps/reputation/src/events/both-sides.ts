@@ -1,8 +1,9 @@
 import type { NewEvent } from './account-events.js';
 
 /**
- * One event for the buyer and one for the seller, each of whom reads which of the two it is. The seller learns who buys.
- * @param onlyBuyers what the seller has no part in.
+ * Creates one event for the buyer and one for the seller, each with the role of its reader. The seller's event names
+ * the buyer.
+ * @param onlyBuyers fields that only the buyer gets.
  */
 export const toBothSides = (
   { buyerId, sellerId }: { buyerId: string; sellerId: string },

@@ -16,7 +16,7 @@ const findLatest = sql(
 
 type EventRow = Omit<AccountEvent, 'at'> & { at: Date };
 
-/** The caller's events in their order. */
+/** Returns the caller's events in order. */
 @Injectable()
 export class ListEvents {
   constructor(private readonly database: Database) {}

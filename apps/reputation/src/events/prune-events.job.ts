@@ -13,7 +13,7 @@ const prune = sql(
    RETURNING id`,
 );
 
-/** Forgets events after `REPUTATION_EVENTS_KEPT_DAYS`, in small batches. Numbers are not used again. */
+/** Deletes events after `REPUTATION_EVENTS_KEPT_DAYS`, in small batches. Numbers are not reused. */
 @Injectable()
 export class PruneEvents implements OnApplicationBootstrap {
   constructor(

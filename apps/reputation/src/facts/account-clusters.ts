@@ -32,12 +32,12 @@ const findLinks = batchSql(`
  */
 @Injectable()
 export class AccountClusters {
-  /** Serializes transactions that add links, so that none misses a link that another is about to commit. */
+  /** Serializes transactions that add links, so that each sees the links of the others. */
   async lock(tx: Tx): Promise<void> {
     await tx.query(lock);
   }
 
-  /** Merges the parties of linked accounts, and adds accounts that are not known yet. The caller holds the lock. */
+  /** Merges the parties of linked accounts and adds unknown accounts. The caller must hold the lock. */
   async merge(tx: Tx, links: AccountLink[]): Promise<void> {
     await tx.query(insertAccounts, [links.flat()]);
     for (const pair of links) await this.mergePair(tx, pair);

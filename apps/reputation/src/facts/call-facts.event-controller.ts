@@ -8,7 +8,7 @@ import { AccountEvents } from '../events/account-events.js';
 import { toBothSides } from '../events/both-sides.js';
 import { Trades, type TradeEvent } from './trades.js';
 
-/** Inserts facts and returns those that were new, to be added to the sums. */
+/** Inserts facts and returns the new ones, which are then added to the sums. */
 const recordCalls = sql(
   'call-facts.record',
   `INSERT INTO call_facts SELECT * FROM jsonb_populate_recordset(NULL::call_facts, $1) ON CONFLICT DO NOTHING
@@ -21,8 +21,9 @@ const recordSubscriptions = sql(
 );
 
 /**
- * Stores facts about calls and subscriptions, append-only, one row for each event, adds them to the sums, and writes events for the accounts. The order of
- * events does not matter. A repeated event has no effect, even if the inbox no longer knows it.
+ * Stores facts about calls and subscriptions, append-only, one row per event. It adds them to the sums and stores
+ * events for the accounts. The order of events does not matter. A repeated event has no effect, even if the inbox no
+ * longer contains it.
  */
 @Controller()
 export class CallFactsEventController {

@@ -13,7 +13,10 @@ const record = sql(
   'INSERT INTO refund_facts SELECT * FROM jsonb_populate_recordset(NULL::refund_facts, $1) ON CONFLICT DO NOTHING',
 );
 
-/** Refunds: events for their buyers, and for sellers that owe them. Those that are not paid in time are facts of the seller's score. */
+/**
+ * Stores events about refunds for the buyers, and for the sellers that owe them. Refunds that are not paid in time are
+ * facts of the seller's score.
+ */
 @Controller()
 export class RefundFactsEventController {
   constructor(private readonly accountEvents: AccountEvents) {}

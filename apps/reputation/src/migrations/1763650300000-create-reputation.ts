@@ -2,7 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 const ROLE = 'market_reputation';
 
-/** Append-only, also for the service's own role. */
+/** Append-only, even for the service's own role. */
 const FACTS = [
   'call_facts',
   'subscription_facts',
@@ -14,7 +14,10 @@ const FACTS = [
   'reviews',
 ];
 
-/** The facts and their sums. `listings`, `accounts`, `trades` and `listing_totals` are derived from the facts and can be rebuilt. */
+/**
+ * Creates the facts and their sums. `listings`, `accounts`, `trades` and `listing_totals` are derived from the facts
+ * and can be rebuilt.
+ */
 export class CreateReputation1763650300000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await this.createFacts(runner);
@@ -164,7 +167,7 @@ export class CreateReputation1763650300000 implements MigrationInterface {
     await runner.query('CREATE INDEX listing_totals_seller ON listing_totals (seller_id)');
   }
 
-  /** The same sums computed from the facts, to verify and to rebuild the stored ones. */
+  /** Creates views that compute the sums from the facts, to verify and to rebuild the stored ones. */
   private async createSumsFromFacts(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE VIEW trade_events AS

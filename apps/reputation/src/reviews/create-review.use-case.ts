@@ -32,8 +32,8 @@ const findTotals = sql(
 );
 
 /**
- * Creates the review of a buyer, at most one for each agent and listing. The ledger is asked for the purchase, because its
- * event may not have arrived yet. The unique index decides between concurrent attempts.
+ * Creates the review of a buyer, at most one for each agent and listing. It asks the ledger for the purchase, because
+ * the event may not have arrived yet. The unique index serializes concurrent attempts.
  */
 @Injectable()
 export class CreateReview {
@@ -117,7 +117,7 @@ export class CreateReview {
         value: value_rating,
       },
     ]);
-    // The row of the totals stays locked until the commit, so that concurrent reviews of a listing are counted one after the other.
+    // The totals stay locked until the commit, so that concurrent reviews of a listing are counted one after the other.
     const [totals] = await tx.query<{
       reviews: number;
       accuracy_sum: number;

@@ -1,4 +1,4 @@
-/** PostgreSQL stores neither NUL nor a lone surrogate. */
+/** PostgreSQL cannot store NUL or an unpaired surrogate. */
 const UNSTORABLE = /[\0\p{Cs}]/u;
 
 export interface TextProblem {
@@ -6,7 +6,7 @@ export interface TextProblem {
   problem: string;
 }
 
-/** The first text that cannot be stored. */
+/** Returns the first text that cannot be stored. */
 export function textProblem(texts: { title?: string; comment?: string }): TextProblem | null {
   const field = (['title', 'comment'] as const).find((name) => UNSTORABLE.test(texts[name] ?? ''));
   return field ? { field, problem: 'must be well-formed Unicode without NUL' } : null;

@@ -11,7 +11,7 @@ export interface ListingTotals {
   failed: number;
   subscriptions: number;
   reviews: number;
-  /** Over all reviews, all three ratings. */
+  /** The sum of all three ratings over all reviews. */
   ratingSum: number;
   firstAt: Date;
   lastAt: Date;
@@ -20,10 +20,10 @@ export interface ListingTotals {
 export interface Evidence {
   listings: ListingTotals[];
   buyers: Buyer[];
-  /** How long the latest proofs of work took. */
+  /** The durations of the latest proofs of work. */
   solveMs: number[];
   lastActiveAt: Date | null;
-  /** Refunds that it has owed for longer than it may. */
+  /** The number of refunds that it has owed for too long. */
   unpaidRefunds?: number;
 }
 
@@ -35,7 +35,7 @@ const STALE_DAYS = 30;
 const INACTIVE_DAYS = 90;
 const FULL_LONGEVITY_DAYS = 365;
 
-/** Computes the score of an agent and the values that are shown with it. */
+/** Computes the score of an agent and the values that are shown beside it. */
 export function agentScoreOf(
   agentId: string,
   { listings, buyers, solveMs, lastActiveAt, unpaidRefunds = 0 }: Evidence,
@@ -114,7 +114,10 @@ function categoriesOf(listings: ListingTotals[], buyers: Buyer[], unpaidRefunds:
     });
 }
 
-/** Tukey's fences (Exploratory Data Analysis, 1977) leave out what does not measure a machine: a challenge put aside for minutes, or one that was solved in advance. */
+/**
+ * Excludes outliers with Tukey's fences (Exploratory Data Analysis, 1977), because these do not measure a machine: a
+ * challenge may be left for minutes, or be solved in advance.
+ */
 function capabilityOf(solveMs: number[]): AgentScore['capability'] {
   if (solveMs.length === 0) return { avg_pow_solve_ms: null, best_pow_solve_ms: null };
   const sorted = [...solveMs].sort((a, b) => a - b);

@@ -7,8 +7,8 @@ import { agentScoreOf, NO_EVIDENCE, type AgentScore } from './agent-score.js';
 import { ScoreEvidence } from './score-evidence.js';
 
 /**
- * Computes the score from the current sums, by PostgreSQL's clock. An agent whose registration event has not arrived yet is
- * looked up at identity.
+ * Computes the score from the current sums, by PostgreSQL's clock. If an agent's registration event has not arrived
+ * yet, it asks identity for the agent.
  */
 @Injectable()
 export class GetScore {

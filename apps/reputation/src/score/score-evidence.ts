@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import type { Evidence, ListingTotals } from './agent-score.js';
 import type { Buyer } from './score.js';
 
-/** The largest trades of a seller represent all of them: to displace one, others have to pay more than it. */
+/** The score uses only the largest trades of a seller. To displace one of them, others have to pay more than it. */
 const MAX_TRADES = 200;
 const MAX_SOLVES = 100;
 
@@ -45,12 +45,12 @@ const findBuyers = sql(
    ) within`,
 );
 
-/** Reads what an agent's score is computed from: a bounded number of rows, however much was traded. */
+/** Reads the evidence for an agent's score: a bounded number of rows, however much was traded. */
 @Injectable()
 export class ScoreEvidence {
   constructor(private readonly database: Database) {}
 
-  /** Null for an account that is not known as an agent. */
+  /** Returns null if the account is not known as an agent. */
   async of(agentId: string): Promise<{ evidence: Evidence; now: Date } | null> {
     const [agent] = await this.database.query<{
       now: Date;

@@ -4,7 +4,7 @@ import { clustersFromFacts } from '../facts/account-clusters.js';
 
 const withoutTimeout = batchSql('SET LOCAL statement_timeout = 0');
 const oneSnapshot = batchSql('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
-/** In the order in which every other transaction takes them. */
+/** Locks in the same order as all other transactions. */
 const lockSums = batchSql('LOCK TABLE accounts, trades, listing_totals IN SHARE ROW EXCLUSIVE MODE');
 
 const ACCOUNT_SUMS = 'account_id, spent_micros, earned_micros, last_active_at';
@@ -34,7 +34,7 @@ const setParties = batchSql(
 export class ScoreSums {
   constructor(private readonly database: Database) {}
 
-  /** Compares the stored sums with the facts, in one snapshot. It changes and locks nothing. */
+  /** Compares the stored sums with the facts, in one snapshot. It takes no locks and changes nothing. */
   verify(): Promise<{ accounts: number; differences: string[] }> {
     return this.database.transaction(async (tx) => {
       await tx.query(oneSnapshot);
@@ -47,7 +47,11 @@ export class ScoreSums {
     });
   }
 
-  /** Rebuilds the sums from the facts, on behalf of an operator. New facts wait for the commit; until then scores use the former sums. @returns the number of accounts. */
+  /**
+   * Rebuilds the sums from the facts, for an operator. New facts wait for the commit; until then scores use the former
+   * sums.
+   * @returns the number of accounts.
+   */
   recompute(operator: string): Promise<number> {
     return this.database.transaction(async (tx) => {
       await tx.query(withoutTimeout);

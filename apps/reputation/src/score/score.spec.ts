@@ -23,7 +23,7 @@ interface Trade {
   stars?: number;
 }
 
-/** What each seller of these trades is scored by, where nothing else was traded in the marketplace. */
+/** Computes the buyers of each seller, assuming that these are all trades of the marketplace. */
 function buyersBySeller(trades: Trade[]): Map<string, Buyer[]> {
   const [spent, earned] = [new Map<string, number>(), new Map<string, number>()];
   const sellers = new Map<string, Map<string, Buyer>>();
@@ -70,14 +70,14 @@ const rated = (stars: number): Partial<Purchases> => ({ reviews: 1, accuracySum:
 const points = (buyers: Buyer[]): number => 1000 * scoreOf(buyers).score;
 const pointsOf = (trades: Trade[]): Map<string, number> =>
   new Map([...buyersBySeller(trades)].map(([seller, buyers]) => [seller, points(buyers)]));
-/** Buys of this seller for ten cents, and of others for as much again. */
+/** A buyer that pays this seller ten cents, and other sellers the same amount. */
 const independent = (party: string, purchases: Partial<Purchases> = {}): Buyer => ({
   party,
   spent: 20 * CENT,
   earned: 0,
   purchases: [bought(purchases)],
 });
-/** Buys of this seller alone. */
+/** A buyer that buys only from this seller. */
 const lone = (party: string, { paid = 10 * CENT, ...purchases }: Partial<Purchases> = {}): Buyer => ({
   party,
   spent: paid,
@@ -265,7 +265,7 @@ describe(`money that goes round (seed ${SEED})`, () => {
   const RING = 50;
   const members = Array.from({ length: RING }, (_, n) => `m${n}`);
   const honest = points(crowd(20, lone));
-  /** Numbers that look random and are the same each time. */
+  /** A deterministic random number generator. */
   const dice =
     (state = SEED >>> 0) =>
     (below: number): number => {
@@ -311,7 +311,9 @@ describe(`money that goes round (seed ${SEED})`, () => {
 });
 
 describe('the cheapest known way to cheat', () => {
-  /** Fresh wallets with money from outside, each of which buys for ten cents of each of the cheat's own sellers and gives five stars. */
+  /**
+   * New wallets with money from outside. Each buys from each of the cheat's sellers for ten cents and gives five stars.
+   */
   const cheat = (wallets: number, sellers: number): Trade[] =>
     Array.from({ length: wallets }, (_, w) =>
       Array.from({ length: sellers }, (_seller, s) => ({ seller: `s${s}`, buyer: `w${w}`, paid: 10 * CENT, stars: 5 })),
@@ -332,7 +334,7 @@ describe('the cheapest known way to cheat', () => {
       expect(Math.max(...pointsOf(cheat(wallets - 1, sellers)).values())).toBeLessThan(target);
       const spent = cheat(wallets, sellers).reduce((total, { paid }) => total + paid, 0);
       expect((spent * FEE) / sellers / CENT).toBeCloseTo(feeCents, 9);
-      // No arrangement is cheaper than this, however the money is divided among names.
+      // This is the minimum cost of the score, however the money is divided among accounts.
       expect(spent / sellers).toBeGreaterThanOrEqual((15 * CENT * target) / (1000 - target));
     },
   );

@@ -1,67 +1,68 @@
 /**
- * The score of an agent as a seller: a pure function of what its buyers bought, paid and said. It reads no clock, so that
- * the same facts give the same score, whoever computes it and whenever.
+ * The score of an agent as a seller: a pure function of its buyers' purchases, payments and reviews. It reads no clock,
+ * so the same facts always give the same score.
  *
  *     market_score = 1000 × reliability × reputation × volume
  *
- * A buyer is a party: all accounts that share a claimer or a wallet. What the seller's own party buys does not count. Each
- * buyer enters with three factors:
+ * A buyer is a party: all accounts that share a claimer or a wallet. Purchases of the seller's own party do not count.
+ * Three factors determine how each buyer counts:
  *
- * 1. What it says. Its calls count as delivered or failed, at most 20 of them. Its review is the mean of its ratings, one
- *    star as 0 and five stars as 1; a buyer that has written no review counts as one that gave four stars.
- * 2. What it spent net. Of what it paid this seller the part `1 − 2 × earned / spent` counts, where both sums go over all
+ * 1. Its experience. Its calls count as delivered or failed, at most 20 of them. Its review is the mean of its ratings,
+ *    one star as 0 and five stars as 1; a buyer without a review counts as one that gave four stars.
+ * 2. Its net spending. The part `1 − 2 × earned / spent` of what it paid this seller counts, where both sums are over all
  *    its trade in the marketplace. A buyer reaches its full weight at 10 cents, and more money adds nothing.
- * 3. Where else it buys. Its weight is reduced by a third of the share of its money that it spent on this seller, thus by a
- *    third if it buys of nobody else.
+ * 3. Its other purchases. Its weight is reduced by a third of the share of its money that it spent on this seller, so by
+ *    a third if it buys from no other seller.
  *
  *     weight      = min(1, paid × max(0, 1 − 2 × earned / spent) / $0.10) × (1 − ⅓ × paid / spent)
  *     reliability = Σ weight × delivered / Σ weight × calls                    calls of a buyer scaled down to 20
  *     reputation  = Σ weight × review / Σ weight
  *     volume      = Σ weight / (Σ weight + 1.5)
  *
- * `volume` times either of the others is the mean of a Beta distribution that starts at Beta(0, 1.5): the seller begins as if
- * it had let down one and a half buyers, and each buyer adds its weight to one side or the other (Jøsang and Ismail, The
+ * `volume` times either of the others is the mean of a Beta distribution that starts at Beta(0, 1.5): the seller starts
+ * with one and a half dissatisfied buyers, and each buyer adds its weight to one side or the other (Jøsang and Ismail, The
  * Beta Reputation System, 2002).
  *
- * A refund that the seller has owed for longer than it may counts as one more buyer that it let down, until it is paid:
+ * A refund that the seller has owed for too long counts as one more dissatisfied buyer until it is paid:
  * volume = Σ weight / (Σ weight + 1.5 + unpaid refunds).
  *
- * Earnings count twice because members of a ring that trade at random do not earn exactly what they spend; at once, half
- * of them would look like buyers of the difference. Weight is linear in money, so that the same money under more names
- * weighs no more: no seller has a higher score than `1000 × net / (net + $0.15)` of the net money that it was paid.
+ * Earnings count twice, because members of a ring that trade at random do not earn exactly what they spend; if earnings
+ * counted once, half of the members would count as buyers of the difference. Weight is linear in money, so dividing the
+ * same money among more accounts adds no weight: no seller has a higher score than `1000 × net / (net + $0.15)`, where
+ * net is the net money that it was paid.
  */
 
 export interface Purchases {
   categoryId: string | null;
-  /** Calls that were delivered and subscriptions that began. */
+  /** Delivered calls and started subscriptions. */
   delivered: number;
   failed: number;
-  /** In micros, as all money here: a score needs no exact sums, and double precision has every sum below 9 billion dollars exactly. */
+  /** In micros, like all money here. Sums need not be exact, and a double is exact below 9 billion dollars. */
   paid: number;
   reviews: number;
-  /** Of all reviews, each 1 to 5. */
+  /** The sum over all reviews, each 1 to 5. */
   accuracySum: number;
-  /** Of all reviews, all three ratings. */
+  /** The sum of all three ratings over all reviews. */
   ratingSum: number;
 }
 
-/** A party that bought of the seller. */
+/** A party that bought from the seller. */
 export interface Buyer {
   party: string;
-  /** In the whole marketplace, without what its accounts traded among themselves. */
+  /** In the whole marketplace, without trades among its own accounts. */
   spent: number;
   earned: number;
   purchases: Purchases[];
 }
 
 export interface Score {
-  /** All shares are 0 to 1. */
+  /** Shares are from 0 to 1. */
   score: number;
   reliability: number;
   accuracy: number;
   reputation: number;
   volume: number;
-  /** Σ weight: how many full buyers the buyers are worth. */
+  /** Σ weight: the buyers in units of buyers with full weight. */
   buyers: number;
 }
 
@@ -71,7 +72,7 @@ const PRIOR_BUYERS = 1.5;
 const CALLS_PER_BUYER = 20;
 const UNREVIEWED = 0.75;
 
-/** @param isCounted which purchases count; all unless given. */
+/** @param isCounted which purchases count; by default all. */
 export function scoreOf(
   buyers: Buyer[],
   unpaidRefunds = 0,

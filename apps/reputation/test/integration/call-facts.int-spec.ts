@@ -53,7 +53,7 @@ const failed: fc.Arbitrary<Failed> = fc.record({
   at: instant,
 });
 
-/** What the table must hold for an event, whatever happened on its way. */
+/** Returns the row that the table must contain for an event, however it was delivered. */
 function factOf({ id: eventId, subject, payload }: EventRecord): Record<string, unknown> {
   const isCompleted = subject === paymentCompleted.subject;
   const { gatewayRequestId, listingId, sellerId, buyerId, sellerStatusCode, latencyMs } = payload as Completed | Failed;
@@ -111,7 +111,7 @@ describe('the facts of calls', () => {
     await fc.assert(
       fc.asyncProperty(deliveries, async ([all, batches, losesInbox]) => {
         for (const batch of batches) await emitter.publishEvents(batch);
-        // An inbox keeps its ids for a while only; a broker may keep its events for longer.
+        // An inbox keeps ids only for a while, and a broker may keep events for longer.
         if (losesInbox) await pool.query('DELETE FROM inbox');
         await Promise.all([emitter.publishEvents([...all].reverse()), emitter.publishEvents(all)]);
         const { rows } = await pool.query<Record<string, unknown>>(

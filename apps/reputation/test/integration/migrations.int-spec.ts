@@ -2,7 +2,7 @@ import { migrate } from '@market/persistence';
 import { createDatabase, withClient } from '@market/testing';
 import { reputationDatabase } from '../../src/database.js';
 
-/** Each with one of its columns. */
+/** The tables of facts, each with one of its columns. */
 const FACTS = {
   call_facts: 'buyer_id',
   subscription_facts: 'buyer_id',

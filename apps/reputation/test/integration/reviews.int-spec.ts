@@ -221,7 +221,7 @@ describe('a review', () => {
   }, 60_000);
 });
 
-/** Whether one can be reached from the other over shared claimers and wallets. */
+/** Whether two accounts are connected by shared claimers and wallets. */
 function connected(relations: [number, string][], from: number, to: number): boolean {
   const reached = new Set([from]);
   for (let size = 0; size < reached.size;) {

@@ -133,7 +133,7 @@ describe('the score', () => {
       await service.deliver(
         [shop, other].flatMap((at) => newAgents(12).map((buyer) => sale(at, buyer, { micros: 150_000n }))),
       );
-      // Twelve buyers who bought nowhere else weigh two thirds each.
+      // Each of the twelve buyers bought only here and so has two thirds of the full weight.
       const volumeWith = (owed: number): number => Math.round(10_000 * (8 / (8 + 1.5 + owed))) / 10;
       const expectOwed = async (owed: number): Promise<void> => {
         const { market_score, components } = await scoreOf(shop.sellerId);
@@ -141,7 +141,7 @@ describe('the score', () => {
         expect(market_score).toBeCloseTo((0.75 * 8000) / (9.5 + owed), 0);
       };
       await expectOwed(0);
-      // Events come again, and not in order: the last is paid before it is known to be owed.
+      // Events are repeated and out of order: the last refund is paid before the event that it is overdue arrives.
       await service.deliver([overdueRefund(shop, refunds[0]!), overdueRefund(shop, refunds[0]!)]);
       await expectOwed(1);
       await service.deliver([overdueRefund(shop, refunds[1]!), paidRefund(shop, refunds[2]!)]);

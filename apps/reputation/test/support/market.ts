@@ -131,7 +131,7 @@ export const wallet = (accountId: string, address: string, chainType: 'evm' | 's
 export const solved = (accountId: string, solveMs: number, at = new Date()): EventRecord =>
   eventOf(registrationWorkSolved, { accountId, difficulty: 4, solveMs, solvedAt: at.toISOString() });
 
-/** Writes a review as its reviewer would; whoever asks has bought. */
+/** Creates a review as the reviewer. The fake ledger says that the reviewer has bought. */
 export async function review(service: ReputationService, shop: Shop, reviewerId: string, stars: number): Promise<void> {
   service.neighbours.offerings.set(shop.listingId, offeringOf(shop));
   await service.ask(
@@ -141,7 +141,7 @@ export async function review(service: ReputationService, shop: Shop, reviewerId:
   );
 }
 
-/** As many at once as the service has connections for. */
+/** Runs the work for all items, with as many concurrently as the service has connections. */
 export async function inTurns<T>(items: T[], work: (item: T) => Promise<unknown>): Promise<void> {
   const waiting = [...items];
   await Promise.all(

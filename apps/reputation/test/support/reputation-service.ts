@@ -29,26 +29,26 @@ import { reputation } from '../../src/service.js';
 
 type Evidence = OutputOf<typeof getPurchaseEvidence>;
 
-/** The services beside it, as a test wants them. */
+/** Fakes of the other services, which a test can change. */
 interface Neighbours {
   /** By uuid and by slug. */
   readonly offerings: Map<string, Offering>;
-  /** Everyone bought a moment ago unless said otherwise. */
+  /** By default, every account bought a moment ago. */
   evidence: (input: InputOf<typeof getPurchaseEvidence>) => Evidence;
-  /** Accounts identity knows. */
+  /** The accounts that identity knows. */
   readonly accounts: Map<string, 'agent' | 'human'>;
 }
 
 export interface ReputationService {
   readonly neighbours: Neighbours;
-  /** Asks over the bus, as the edge does. */
+  /** Sends a request over the bus, as the edge does. */
   ask<C extends RequestContract>(contract: C, input: RequestOf<C>, as?: Partial<RequestContext>): Promise<OutputOf<C>>;
-  /** Delivers events as their emitters' outboxes would. */
+  /** Delivers events as the outboxes of their services do. */
   deliver(events: EventRecord[], batch?: number): Promise<void>;
   readonly rated: PayloadOf<typeof listingRated>[];
-  /** `npm run admin -- <name>`. */
+  /** Runs `npm run admin -- <name>`. */
   command(name: string): Promise<string>;
-  /** One statement as the owner of the tables. */
+  /** Executes one statement as the owner of the tables. */
   sql<Row extends pg.QueryResultRow>(statement: string, values?: unknown[]): Promise<Row[]>;
   stop(): Promise<void>;
 }
@@ -56,12 +56,12 @@ export interface ReputationService {
 const DERIVED_AND_FACTS =
   'call_facts, subscription_facts, registration_facts, wallet_facts, claim_facts, work_facts, reviews, listings, accounts, trades, listing_totals, inbox, outbox';
 
-/** Empties tables, all unless named, so that the same facts can come once more. */
+/** Empties tables, by default all, so that the same facts can be delivered again. */
 export async function truncateAll(service: ReputationService, tables = DERIVED_AND_FACTS): Promise<void> {
   await service.sql(`TRUNCATE ${tables}`);
 }
 
-/** The real service on an empty database and the in-process bus. */
+/** Starts the real service on an empty database and the in-process bus. */
 export async function startReputation(): Promise<ReputationService> {
   const url = await createDatabase();
   const transport = inProcessTransport();
@@ -103,7 +103,7 @@ export async function startReputation(): Promise<ReputationService> {
   const pool = new pg.Pool({ connectionString: url, max: 4, options: '-c search_path=reputation,public' });
   const sql = async <Row extends pg.QueryResultRow>(statement: string, values?: unknown[]): Promise<Row[]> =>
     (await pool.query<Row>(statement, values)).rows;
-  /** As the outbox relays them: again, where the consumer could not take them now. */
+  /** Publishes like the outbox, which repeats events that the consumer could not handle. */
   const publish = async (events: Parameters<typeof emitter.publishEvents>[0], attempt = 1): Promise<void> => {
     try {
       await emitter.publishEvents(events);
@@ -141,7 +141,7 @@ export const eventOf = <C extends EventContract>(contract: C, payload: PayloadOf
   requestId: id,
 });
 
-/** A caller as the edge would resolve it. */
+/** A principal as the edge resolves it. */
 export const principal = (accountId: string, values: Partial<Principal> = {}): Principal => ({
   accountId,
   accountType: 'agent',

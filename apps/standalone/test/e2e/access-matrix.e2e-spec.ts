@@ -23,7 +23,10 @@ type CredentialName =
   | 'human'
   | 'operator'
   | ForAgent;
-/** Sent with the owner's id as `agent_id`: by the human that has claimed it, by another human, by another agent and by the agent itself. */
+/**
+ * Credentials that are sent with the owner's id as `agent_id`: of the human that has claimed the owner, another human,
+ * another agent and the owner itself.
+ */
 type ForAgent = (typeof FOR_AGENT)[number];
 const FOR_AGENT = ['claimer', 'stranger', 'other agent', 'agent itself'] as const;
 const isForAgent = (credential: CredentialName): credential is ForAgent =>
@@ -33,7 +36,7 @@ const BAD: readonly CredentialName[] = ['malformed', 'unknown', 'revoked', 'expi
 const SCOPES: readonly Scope[] = ['read', 'write', 'subscribe'];
 const AGENTS: readonly CredentialName[] = [...SCOPES, 'all', 'outsider'];
 
-/** `hidden` ids are the owner's and shown to nobody else. */
+/** `hidden` ids belong to the owner and are shown to nobody else. */
 const ID_FORMS = ['own', 'random', 'malformed', 'slug', 'hidden'] as const;
 type IdForm = (typeof ID_FORMS)[number];
 
@@ -44,7 +47,7 @@ interface Cell {
   form: IdForm | undefined;
 }
 
-/** What the door says to a credential; undefined where it opens. */
+/** The refusal of a credential by the edge; undefined if the edge accepts it. */
 function authenticationAnswer({ access }: Operation, credential: CredentialName): Expected | undefined {
   if (isForAgent(credential)) return access.owners ? authenticationAnswerForAgent(credential) : undefined;
   if (access.credential !== 'required') return undefined;
@@ -62,7 +65,7 @@ function authenticationAnswerForAgent(credential: ForAgent): Expected | undefine
   return credential === 'other agent' ? [403, 'FORBIDDEN', 'agent_id_of_another'] : undefined;
 }
 
-/** Whether whom the door let in is seen as the owner of what it asks for. */
+/** Whether an accepted credential counts as the owner of the requested resource. */
 function isOwner({ access }: Operation, credential: CredentialName): boolean {
   if (credential === 'operator') return access.operators === true;
   if (isForAgent(credential)) return authenticationAnswerForAgent(credential) === undefined;
@@ -70,7 +73,7 @@ function isOwner({ access }: Operation, credential: CredentialName): boolean {
   return access.credential === 'required' && AGENTS.includes(credential) && credential !== 'outsider';
 }
 
-/** The one documented success that is not "come again" or "you have it". */
+/** The documented success other than 202 and 304. */
 const successOf = ({ answers }: Operation): Expected => [
   [...answers.keys()].find((status) => status === 200 || status === 201)!,
 ];
@@ -106,7 +109,7 @@ inEachMode('access', (harness) => {
     await fixtures?.close();
   });
 
-  /** Ids that a refused request cannot use up are asked for once. */
+  /** Ids that a refused request cannot use up are created once. */
   const lastingIds = new Map<string, Promise<string>>();
 
   async function idOf({ operation, row: { id }, form }: Cell, isRefused: boolean): Promise<string[]> {
@@ -155,7 +158,7 @@ inEachMode('access', (harness) => {
     return isInBody ? { ...body, [row.id!.parameter]: id } : body;
   }
 
-  /** @returns what is wrong with the answers to a cell, and the answers. */
+  /** @returns the problems in the answers to a cell, and the answers. */
   async function tried(cell: Cell): Promise<{ problems: string[]; answers: RawAnswer[] }> {
     const { operation, row, credential, form } = cell;
     const expected = expectedOf(cell);
@@ -204,7 +207,7 @@ inEachMode('access', (harness) => {
     return { problems, answers };
   }
 
-  /** `agent_id` is a parameter of what is open to owners. */
+  /** `agent_id` is a parameter of operations that owners may use. */
   const isAsked = ({ access }: Operation, credential: CredentialName): boolean =>
     credential === 'operator' ? access.operators === true : access.owners === true || !isForAgent(credential);
 
@@ -414,7 +417,7 @@ inEachMode('access', (harness) => {
         const path = `/api/v1${operation.path.replace(/\{\w+\}/, fixtures.perCall.id)}`;
         const ways = [
           ...spellings(path).map((target) => ({ method: operation.method, target, headers: {} })),
-          // What another operation on this path answers is that operation's.
+          // Excludes methods of other operations on the path.
           ...METHODS.filter(
             (method) =>
               !description.operations.some(

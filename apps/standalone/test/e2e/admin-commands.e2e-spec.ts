@@ -38,7 +38,7 @@ inEachMode('the commands of operators', (harness) => {
   });
   afterAll(() => shop.close());
 
-  /** What the command prints where it succeeds. */
+  /** Runs a command that must succeed, and returns its output. */
   const run = async (...words: string[]): Promise<string> => {
     const { code, output } = await admin(env, ...words);
     expect([words, code, output]).toEqual([words, 0, output]);

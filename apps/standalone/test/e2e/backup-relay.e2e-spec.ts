@@ -10,7 +10,9 @@ import { openShop, type Shop } from '../support/seller.js';
 
 const BY_ETH = { 'X-Market-Origin-Chain-Id': 'eip155:8453', 'X-Market-Origin-Currency': 'ETH' };
 
-/** A marketplace is restored to a moment before Relay carried money for calls that were quoted then. */
+/**
+ * A marketplace is restored to a backup from before Relay carried money for calls that were quoted before the backup.
+ */
 inOneMode('a backup, and what Relay carried since', () => {
   let relay: RelayServer;
   let work: string;
@@ -92,7 +94,7 @@ inOneMode('a backup, and what Relay carried since', () => {
     buyer = { ...buyer, market: new Marketplace({ baseUrl: marketplace.baseUrl, apiKey: buyer.registration.api_key }) };
     expect(await charges()).toEqual([]);
 
-    // Relay tells again what it told, or says it when it is asked.
+    // Relay repeats its webhooks, or reports the payments when the marketplace asks.
     expect(await tell(unused)).toBe(200);
     expect(await tell(quotedSince)).toBe(200);
     for (const [of, offer] of [
@@ -106,7 +108,7 @@ inOneMode('a backup, and what Relay carried since', () => {
     expect(await statusOf(sentBack)).toBe('failed');
     expect((await call('quoted since', quotedSince)).status).toBe(404);
 
-    // Each with the transaction of then, and nobody paid Relay again.
+    // Each call is charged with its original transaction, and no deposit was paid again.
     const paidBy = (offer: Offer): string => relay.requests.get(offer.relay_request_id)!.txHashes[0]!;
     expect(await charges()).toEqual([delivered, moving, unused].map(paidBy).sort());
     expect(before).toEqual([delivered, moving, quotedSince].map(paidBy).sort());

@@ -14,7 +14,7 @@ import { openShop, reply, type Shop } from '../support/seller.js';
 const CHAIN_ID = 84_532;
 const USDC: Address = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
 const FEE_ADDRESS: Address = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C';
-/** USDC is paid on the chain. */
+/** Sandbox payments in SOL, because USDC is paid on the chain. */
 const PLAY_MONEY = { 'X-Market-Origin-Currency': 'SOL' };
 
 interface Request {
@@ -23,7 +23,7 @@ interface Request {
   headers: Record<string, string>;
 }
 
-/** A marketplace on a real chain is backed up while it sells, sells on, and is restored to what it was. */
+/** A marketplace on a real chain is backed up while it sells, continues to sell, and is then restored. */
 inOneMode('a backup', () => {
   let chain: EvmHarness;
   let work: string;
@@ -32,7 +32,7 @@ inOneMode('a backup', () => {
   let seller: Agent;
   let buyer: Agent;
   let shop: Shop;
-  /** Whether the seller fails. */
+  /** Whether the seller fails its calls. */
   let isDown = false;
   const inWork = (name: string): string => join(work, name);
   const command = (...words: string[]) => admin({ ...env, TMPDIR: work }, 'backup', ...words);
@@ -91,13 +91,13 @@ inOneMode('a backup', () => {
   const delivered = { status: 200, json: { success: true, data: { billable: true } } };
 
   it('is made while it sells, checked, and restored; what was paid on the chain since is charged once', async () => {
-    // Signed before the backup, and not delivered until after it.
+    // This call is signed before the backup and delivered after it.
     isDown = true;
     const failed = { path: 'gateway', body: { name: 'failed' }, headers: authorization() };
     const held = await sign(failed, await quote(failed));
     expect(await send(held)).toMatchObject({ status: 200, json: { data: { billable: false } } });
     isDown = false;
-    // Quoted before the backup, and signed after it.
+    // This call is quoted before the backup and signed after it.
     const quoted = { path: 'gateway', body: { name: 'quoted' }, headers: authorization() };
     const offer = await quote(quoted);
 
@@ -147,13 +147,13 @@ inOneMode('a backup', () => {
     marketplace = await startMarketplace({ mode: 'standalone', env });
     buyer = { ...buyer, market: new Marketplace({ baseUrl: marketplace.baseUrl, apiKey: buyer.registration.api_key }) };
 
-    // What the books still held is charged for with the transaction that the chain has for it.
+    // A payment that is in the restored books is charged with its transaction on the chain.
     const again = await send(held);
     expect(again).toMatchObject(delivered);
     const transactionOf = ({ headers }: { headers: Headers }): unknown =>
       new x402HTTPClient(client()).getPaymentSettleResponse((name) => headers.get(name)).transaction;
     expect(transactionOf(again)).toBe(transactionOf(first[0]!));
-    // What they never held is neither charged nor delivered, and says why.
+    // A payment that is not in the restored books is neither charged nor delivered, and the answer says why.
     const asked = shop.requests.length;
     for (const request of since)
       expect(await send(request)).toMatchObject({
@@ -169,7 +169,7 @@ inOneMode('a backup', () => {
     expect(shop.requests).toHaveLength(asked);
     expect(await received()).toBe(afterwards);
     expect(await admin(env, 'books', 'verify')).toMatchObject({ code: 0, output: 'the books add up' });
-    // It sells on.
+    // The restored marketplace sells calls.
     const next = { path: 'x402', body: { name: 'next' }, headers: {} };
     expect(await send(await sign(next, await quote(next)))).toMatchObject(delivered);
     expect(await received()).toBe(afterwards + 250_000n);

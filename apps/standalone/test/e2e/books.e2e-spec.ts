@@ -8,7 +8,9 @@ import { inEachMode, registerAgent, stranger, type Agent } from '../support/harn
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Cents with up to four decimals, as an integer count of micros; exact where adding the numbers would not be. */
+/**
+ * Converts cents with up to four decimals to integer micros, because sums of floating-point numbers would not be exact.
+ */
 const micros = (cents: number): bigint => BigInt(Math.round(cents * 10_000));
 const sum = (amounts: bigint[]): bigint => amounts.reduce((total, amount) => total + amount, 0n);
 
@@ -105,7 +107,7 @@ inEachMode('the books', (harness) => {
 
   describe('proofs of receipts', () => {
     const keys = async () => (await (await fetch(`${harness.baseUrl}/.well-known/jwks.json`)).json()) as JSONWebKeySet;
-    /** The same JWS with one claim, or one byte of its header or signature, another. */
+    /** Returns the JWS with one claim, or one byte of its header or signature, changed. */
     const forged = (jws: string, change: (parts: [string, string, string]) => [string, string, string]): string =>
       change(jws.split('.') as [string, string, string]).join('.');
 
@@ -271,7 +273,7 @@ inEachMode('the books', (harness) => {
         [buyer, 'buyer'],
         [seller, 'seller'],
       ] as const) {
-        // The digest of an answer is shown once the ledger's word of the charge has come.
+        // The digest of an answer is shown after the event of the charge has arrived.
         const data = await eventually(async () => {
           const { data: newest } = await agent.market.gatewayRequests.list({ role, limit: 1 });
           expect(newest[0]!.response_digest).not.toBeNull();
@@ -287,7 +289,7 @@ inEachMode('the books', (harness) => {
             billable: true,
             charged_amount: { amount_cents: 25, currency: 'USD' },
             fees: { fee_rate: 0.05, fee_amount_cents: 1.25, seller_receives_cents: 23.75 },
-            // By the relay id the buyer's payment is used: it is the buyer's alone.
+            // Only the buyer may see the relay request id, which identifies its payment.
             payment: {
               provider: 'sandbox',
               relay_request_id: role === 'buyer' ? result.relayRequestId : null,

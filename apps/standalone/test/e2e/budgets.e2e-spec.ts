@@ -23,7 +23,7 @@ interface Budgeted {
 
 const NONE = { per_call_usd: null, per_day_usd: null, per_month_usd: null, listings: null, frozen: false };
 
-/** The agent as it is with another key, and the key. */
+/** Returns the agent with another key, and the key. */
 async function keyed(agent: Agent, budget?: object): Promise<Agent & { keyId: string }> {
   const scopes = ['read', 'write', 'subscribe'];
   const answer = await agent.market.send('POST', '/api-keys', { body: { name: 'spender', scopes, budget } });
@@ -34,7 +34,7 @@ async function keyed(agent: Agent, budget?: object): Promise<Agent & { keyId: st
 
 const budgeted = async (agent: Agent, path: string): Promise<Budgeted> => agent.market.request('GET', path);
 
-/** A signature of a new wallet over an offer, as stock x402 clients send it. */
+/** Signs an offer with a new wallet, like stock x402 clients. */
 async function signatureFor({ x402 }: Offer): Promise<Record<string, string>> {
   const scheme = new ExactEvmScheme(privateKeyToAccount(generatePrivateKey()));
   const [accepted] = x402!.accepts;
@@ -86,7 +86,7 @@ inEachMode('a budget', (harness) => {
       },
       recovery: { next_action: 'change_budget' },
     });
-    // What was answered is answered again, and another key of the agent buys on.
+    // A stored answer is repeated, and other keys of the agent can still buy.
     expect((await quote(agent, shop.listing, { ask: 'three' })).relay_request_id).toMatch(/^0x/);
   });
 
@@ -265,7 +265,7 @@ inEachMode('a budget under pressure', ({ mode }) => {
     await agent.market.request('PATCH', '/me/budget', { body: { budget: { per_month_usd: 5 } } });
     const buyers = await Promise.all([keyed(agent, { per_day_usd: 2.4 }), keyed(agent, { per_day_usd: 3 })]);
     const bodies = Array.from({ length: 64 }, (_, n) => ({ n }));
-    // What is quoted is not spent: 64 offers stand beside each other.
+    // Quotes do not count as spending, so 64 offers can be open together.
     const offers = await Promise.all(bodies.map((body, n) => quote(buyers[n % 2]!, shop.listing, body)));
     const bought = await Promise.all(
       offers.map(async (offer, n) => {
@@ -289,7 +289,7 @@ inEachMode('a budget under pressure', ({ mode }) => {
         return false;
       }),
     );
-    // 9 calls of $0.25 under the one key, and no more than 20 in all: the agent's limit leaves 11 to the other.
+    // One key may buy 9 calls of $0.25, and both together 20; the agent's limit leaves 11 to the other key.
     const spent = await Promise.all(
       buyers.map(async (buyer) => (await budgeted(buyer, `/api-keys/${buyer.keyId}`)).spending!.day.spent_usd),
     );

@@ -14,7 +14,7 @@ import { inOneMode, registerAgent, type Agent } from '../support/harness.js';
 import { injectEvmWallet, injectSolanaWallet } from '../support/injected-wallets.js';
 import { openShop, reply, type Shop } from '../support/seller.js';
 
-/** What would show itself if it ran, or broke out of where it stands. */
+/** Markup that becomes visible if it is executed or not escaped. */
 const HOSTILE = `"'><img src=x onerror="window.hacked=1"><script>window.hacked=1</script>`;
 
 describeNeeding('chromium')('in a browser', () => {

@@ -15,7 +15,7 @@ import { callOnce, payFor, withRelayId } from '../support/buyer.js';
 import { inOneMode, registerAgent, type Agent } from '../support/harness.js';
 import { openShop, type Shop } from '../support/seller.js';
 
-/** What would show itself if it ran, or broke out of where it stands. */
+/** Markup that becomes visible if it is executed or not escaped. */
 const HOSTILE = `"'><img src=x onerror="window.hacked=1"><script>window.hacked=1</script>\${7*7}{{7*7}}</textarea></title>\u202e`;
 
 const MINE = ['', '/calls', '/ledger', '/receipts', '/refunds', '/statements', '/keys', '/listings'] as const;
@@ -74,7 +74,7 @@ describeNeeding('chromium')('in a browser', () => {
         title: HOSTILE.slice(0, 100),
         comment: HOSTILE,
       });
-      // The seller buys, too, and pays more than the price, which is owed back to it.
+      // The seller also buys, and pays more than the price, so that a refund is due to it.
       other = await openShop(buyer);
       await callOnce(seller, other.listing, {}, withRelayId(await payFor(seller, other.listing, {}, 'overpaid')));
       await signIn(page);
@@ -86,7 +86,7 @@ describeNeeding('chromium')('in a browser', () => {
       await Promise.all([shop.close(), other.close()]);
     });
 
-    /** Every page, with what it shows when it is full. */
+    /** All pages, with a check that each shows its content. */
     const full = (): [path: string, shown: () => Promise<void>][] => [
       ['/', () => page.getByRole('button', { name: 'Make the call' }).waitFor()],
       ['/catalog', () => page.locator('.card.listing').first().waitFor()],
@@ -157,7 +157,7 @@ describeNeeding('chromium')('in a browser', () => {
 
     it('tell what is owed back, and a month from its opening to its closing balance, as CSV, too', async () => {
       await page.goto(mine('/refunds', seller));
-      // The sandbox pays it back by itself in a minute at most, and the page is told.
+      // The sandbox pays the refund within a minute, and an event refreshes the page.
       await page.getByRole('row', { name: /owed to it overpaid \$0\.125 refunded .* 0x/ }).waitFor({ timeout: 90_000 });
       await page.getByLabel('Side').selectOption('owed by it');
       await page.getByText('No refunds here').waitFor();
@@ -168,7 +168,8 @@ describeNeeding('chromium')('in a browser', () => {
       expect(await rows.count()).toBe(data.length);
       const amount = async (of: string) =>
         page.locator('dt', { hasText: of }).locator('+ dd data').getAttribute('value');
-      // Each call of its own listing earned $0.25. It bought for $0.25, of which it paid half again, which is owed back.
+      // Each call of its own listing earned $0.25. It bought one call for $0.25 and overpaid it by half, which is due
+      // as a refund.
       expect([await amount('earned'), await amount('spent'), await amount('refunds due')]).toEqual([
         String(250_000 * shop.requests.length),
         '250000',

@@ -48,7 +48,7 @@ describeNeeding('chromium')('in a browser', () => {
     const tab = (name: string) => page.getByRole('navigation', { name: 'Agent' }).getByRole('link', { name }).click();
 
     const numbers = (): Promise<string[]> => page.locator('.numbers').allTextContents();
-    /** A call that pays the seller itself. */
+    /** Makes a call whose price is paid to the seller directly. */
     const signedCall = async (): Promise<void> => {
       const account = privateKeyToAccount(generatePrivateKey());
       const pay = wrapFetchWithPayment(fetch, new x402Client().register('eip155:*', new ExactEvmScheme(account)));
@@ -79,7 +79,7 @@ describeNeeding('chromium')('in a browser', () => {
       expect(await page.getByRole('region', { name: "The seller's answer" }).textContent()).toContain('"words": 3');
       expect(await page.getByText('Charged $0.25').count()).toBe(1);
       expect(shop.requests.map(({ body }) => body)).toEqual([{ text: 'one two three' }]);
-      // The key of the agent in the tab is play money's, and is shown nowhere all the same.
+      // The page must not show the sandbox agent's key either.
       expect(await page.content()).not.toMatch(/am_k_\w/);
     });
 
@@ -212,7 +212,7 @@ describeNeeding('chromium')('in a browser', () => {
           'Earned, after fees$0.2375Spent$0.00Fees$0.0125',
         ]),
       );
-      // The page is told of the sale, and asks again by itself.
+      // An event of the sale refreshes the page.
       await signedCall();
       await eventually(async () =>
         expect(await numbers()).toEqual([

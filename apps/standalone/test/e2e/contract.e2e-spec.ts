@@ -12,16 +12,16 @@ import { RawClient, type RawAnswer } from '../support/fuzz/raw-client.js';
 import { acceptedOf } from '../support/subscriber.js';
 import { inEachMode } from '../support/harness.js';
 
-/** How an example is made good for a marketplace that is not the one of the examples. */
+/** The changes that make an example valid in this marketplace. */
 interface Live {
-  /** In the example's path. */
+  /** Replaces the id in the path. */
   id?: string;
-  /** In place of members of the example. */
+  /** Replaces members of the example. */
   body?: object;
   headers?: Record<string, string>;
-  /** Parameters that it must have. */
+  /** Required query parameters. */
   query?: string;
-  /** Where the success that the document names first is not what the example is for. */
+  /** The expected status, if it is not the first documented success. */
   status?: number;
 }
 
@@ -29,7 +29,7 @@ type LiveCase = (fixtures: Fixtures, example: Record<string, unknown>) => Live |
 
 const paymentOf = (fixtures: Fixtures, listing: { id: string }) =>
   fixtures.owner.market.request<SubscriptionOffer>('POST', '/payments', { body: { listing_id: listing.id } });
-/** The outsider's, since nobody takes its keys away. */
+/** Creates a listing of the outsider, whose keys are not revoked by other tests. */
 const onSale = (
   { outsider }: Fixtures,
   fields: Pick<CreateListing, 'pricing_model' | 'pricing_amount'>,
@@ -44,7 +44,7 @@ const subscribed = async (fixtures: Fixtures): Promise<Live> => {
   return { id: (await fixtures.owner.market.request<{ id: string }>('POST', '/subscribe', { body })).id };
 };
 
-/** PAYMENT-SIGNATURE of a wallet that nobody knows. */
+/** Creates the PAYMENT-SIGNATURE of an unknown wallet. */
 async function signedFor({ shop, owner }: Fixtures, body: object): Promise<Record<string, string>> {
   const client = new x402Client().register('eip155:*', new ExactEvmScheme(privateKeyToAccount(generatePrivateKey())));
   const asked = await fetch(new URL(`/api/v1/x402/${shop.slug}`, owner.market.baseUrl), {
@@ -59,7 +59,7 @@ async function signedFor({ shop, owner }: Fixtures, body: object): Promise<Recor
   );
 }
 
-/** Operations whose examples need more than an id of the caller's and a fresh proof. */
+/** Operations whose examples need more than an id of the caller and a fresh proof. */
 const LIVE: Record<string, LiveCase> = {
   createChallenge: ({ owner, human }, { purpose }) => ({
     body: { wallet_address: owner.wallet.address, ...(purpose === 'claim' ? { agent_id: owner.id } : {}) },
@@ -110,11 +110,11 @@ const LIVE: Record<string, LiveCase> = {
   },
   getPayment: ({ offer }) => ({ id: offer.payment_id! }),
   searchAll: () => ({ query: '?q=a' }),
-  /** Nobody owes fees here. */
+  /** No fees are due here. */
   payFees: () => ({ status: 409 }),
-  /** And nobody owes a refund. */
+  /** No refund is due here. */
   confirmRefund: () => ({ status: 404 }),
-  /** Off here: no example can be signed as Relay would. */
+  /** Relay is off here, because examples cannot be signed as Relay does. */
   handleRelayWebhook: () => ({ status: 404 }),
 };
 
@@ -146,7 +146,7 @@ inEachMode('the OpenAPI document', (harness) => {
       : `Bearer ${(access.operators ? fixtures.operator : fixtures.human).token}`;
   }
 
-  /** @returns the answer, and the status it should have. */
+  /** @returns the answer, and its expected status. */
   async function asked(operation: Operation, example: object | undefined): Promise<[RawAnswer, number]> {
     const { id, method, path } = operation;
     const live = await LIVE[id]?.(fixtures, { ...example });

@@ -12,13 +12,16 @@ import { callOnce, payFor, withRelayId } from '../support/buyer.js';
 import { openShop, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
-/** Enough that what a job does meanwhile, once a second at most, is told apart from what each request does. */
+/** Enough requests to distinguish their costs from those of jobs, which run at most once a second. */
 const REQUESTS = 8;
 
-/** With these begins what follows an event, in transactions that the events of several requests may share, and a job that looks each second. */
+/**
+ * The first statements of transactions that belong to no request: handlers of events, which may share a transaction,
+ * and a job that runs every second.
+ */
 const OF_NO_REQUEST = ['outbox.take', 'inbox.record', 'parked.due', 'authorizations.take-again'];
 
-/** What the README files and comments say that requests cost is counted here, on the wire to PostgreSQL. */
+/** Counts the costs of requests that the README files and comments state, in the traffic to PostgreSQL. */
 inEachMode('what a request asks of PostgreSQL', ({ mode, databaseUrl }) => {
   let proxy: PostgresProxy;
   let marketplace: RunningMarketplace;
@@ -28,7 +31,7 @@ inEachMode('what a request asks of PostgreSQL', ({ mode, databaseUrl }) => {
 
   beforeAll(async () => {
     await withClient(databaseUrl, (client) => client.query('CREATE DATABASE costs'));
-    // The delay keeps statements that are sent together apart from those that wait for an answer.
+    // The delay distinguishes statements that are sent together from those that wait for an answer.
     proxy = await startPostgresProxy(new URL('/costs', databaseUrl).href, { delayMs: 4 });
     marketplace = await startMarketplace({ mode, env: { DATABASE_URL: proxy.url } });
     [seller, buyer] = await Promise.all([registerAgent(marketplace), registerAgent(marketplace)]);
@@ -42,7 +45,7 @@ inEachMode('what a request asks of PostgreSQL', ({ mode, databaseUrl }) => {
 
   /** The transactions of each request, as `service: statements (round trips)`. */
   async function costsOf(request: (n: number) => Promise<{ status: number }>, status: number): Promise<string[]> {
-    // Caches and prepared statements are filled by the first.
+    // The first request fills caches and prepares statements.
     await request(-1);
     proxy.forget();
     for (let n = 0; n < REQUESTS; n += 1) expect((await request(n)).status).toBe(status);

@@ -452,7 +452,7 @@ inEachMode('the edge', (harness) => {
     });
 
     it('by which strangers know whether what is public has changed, on every public read', async () => {
-      // Health is of the moment, and an offer is made for whoever asks.
+      // Health depends on the time, and every request for a price creates a new offer.
       const neverTheSame = ['GET /health', 'GET /x402/{listingId}'];
       const open = document.operations.filter(
         ({ name, method, 'x-access': access }) =>

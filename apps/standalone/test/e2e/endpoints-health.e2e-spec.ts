@@ -5,7 +5,9 @@ import { bodyOf, callOnce, payFor, quote, reasonOf, resultOf, withRelayId } from
 import { listServer, openShop, reply, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
-/** Two processes of the gateway where there can be two; a day of failing takes two seconds. */
+/**
+ * Two gateway processes in distributed mode. An endpoint is suspended after failing for two seconds instead of a day.
+ */
 const SETTINGS = {
   GATEWAY_FAILING_AFTER: '3',
   GATEWAY_PROBE_INTERVAL_MS: '1000',
@@ -45,7 +47,7 @@ inEachMode('the health of an endpoint', ({ mode }) => {
     return () => callOnce(by, shop.listing, { n }, withRelayId(relayRequestId));
   };
   const calls = (): number => shop.requests.filter(({ call }) => call.event === 'gateway.call').length;
-  /** The listing as anyone sees it, also without a key. */
+  /** Returns the public view of the listing. */
   const look = async (): Promise<[number, unknown, unknown]> => {
     const { status, json } = await new Marketplace({ baseUrl: marketplace.baseUrl }).send(
       'GET',
@@ -129,7 +131,7 @@ inEachMode('the health of an endpoint', ({ mode }) => {
     );
     expect([(await failing()).status, reasonOf(await failing())]).toEqual([409, 'listing_unavailable']);
 
-    // Its owner's word is not enough, nor is a failing test.
+    // Neither its owner nor a failing test can make it active.
     await seller.market.endpoint.update(shop.listing, { status: 'active' });
     expect((await seller.market.endpoint.test(shop.listing)).success).toBe(false);
     expect(await health()).toEqual(['failing', 0]);

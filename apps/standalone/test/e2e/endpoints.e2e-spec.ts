@@ -112,7 +112,7 @@ inEachMode('a private endpoint', (harness) => {
     const own = await listServer(seller, large.url);
     await seller.market.endpoint.update(own, { limits: { max_response_bytes: 4_194_304 } });
     const relayRequestId = await payFor(buyer, own, { large: true });
-    // On a busy machine the copies of it on the way may take so long that the caller is told to come again.
+    // On a busy machine the copies of the answer may take so long that the caller gets a 202.
     const answer = await eventually(async () => {
       const outcome = await callOnce(buyer, own, { large: true }, withRelayId(relayRequestId));
       expect(outcome.status).not.toBe(202);

@@ -11,7 +11,7 @@ const SETTINGS = {
   CATALOG_SWEEP_INTERVAL_MS: '100',
 };
 
-/** The events of one agent, followed from the first on in the background. */
+/** Follows the events of one agent from the first one in the background. */
 class Follower {
   readonly seen: AccountEvent[] = [];
   private readonly stopped = new AbortController();
@@ -130,7 +130,7 @@ inEachMode('what concerns an account', ({ mode }) => {
   }, 60_000);
 
   it('is told of a refund, and no other account of it', async () => {
-    // What was paid beyond the price is owed back.
+    // The money above the price is due as a refund.
     const relayRequestId = await payFor(buyer, shop.listing, { n: 9 }, 'overpaid');
     expect(resultOf(await callOnce(buyer, shop.listing, { n: 9 }, withRelayId(relayRequestId))).billable).toBe(true);
     await eventually(async () => expect(await typesOf(buyer)).toEqual(['refund']));
@@ -166,7 +166,7 @@ inEachMode('what concerns an account', ({ mode }) => {
   it('is read past no event that is committed late', async () => {
     await deliver(1);
     await eventually(async () => expect((await typesOf(seller)).toSorted()).toEqual(['endpoint_active', 'sale']));
-    // A writer that does not commit yet holds the account's next number, and nobody else gets a later one.
+    // A transaction that is not committed holds the account's next number, so later events wait.
     await withClient(marketplace.databaseUrl, async (client) => {
       await client.query('BEGIN');
       await client.query('UPDATE reputation.account_event_heads SET last_id = last_id + 1 WHERE account_id = $1', [
@@ -181,7 +181,7 @@ inEachMode('what concerns an account', ({ mode }) => {
       await client.query('COMMIT');
     });
     await eventually(async () => expect((await typesOf(seller)).slice(2)).toEqual(['late', 'sale']));
-    // And what is older than is kept is forgotten, while numbers go on.
+    // Old events are deleted, and numbering continues.
     await withClient(marketplace.databaseUrl, (client) =>
       client.query("UPDATE reputation.account_events SET told_at = now() - interval '31 days' WHERE account_id = $1", [
         seller.id,

@@ -10,22 +10,22 @@ import { RetryingBuyer, type Purchase } from '../support/retrying-buyer.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
 const BUYERS = 16;
-/** So many purchases are finished before a process is killed, and again after it is back. */
+/** The number of purchases before a process is killed, and again after it has restarted. */
 const BETWEEN_FAULTS = 12;
-// A seller that shares a starved machine is late now and then, and would soon count as failing.
+// On a busy machine a seller may be late and would soon count as failing.
 const SETTINGS = {
   PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '250',
   GATEWAY_RESUME_INTERVAL_MS: '250',
   GATEWAY_FAILING_AFTER: '1000',
 };
 
-/** The promises are 3 s and, for what was not under way, 2 s; this machine may be busy. */
+/** The promises are 3 s, and 2 s for calls that were not in progress; this machine may be busy. */
 const RECOVERY_TIMEOUT_MS = 6_000;
 const SERVICE_TIMEOUT_MS = 4_000;
 
-/** A call that is paid for, with a key by its relay request id, or without one by a signature. */
+/** A paid call: with a key by its relay request id, or without one by a signature. */
 interface PaidCall {
-  /** Undefined where a signature pays. */
+  /** Undefined if a signature pays. */
   relayRequestId?: string;
   ask(): Promise<{ status: number }>;
 }
@@ -65,7 +65,7 @@ inEachMode('under pressure', ({ mode }) => {
     marketplace = await startMarketplace({ mode, env: SETTINGS, replicas: { gateway: 2, 'payments-ledger': 2 } });
     seller = await registerAgent(marketplace, { displayName: 'Seller' });
     let turn = 0;
-    // Answers take 0 to 40 ms, in a fixed order, so that a kill meets calls in every stage.
+    // Answers take 0 to 40 ms, in a fixed order, so that a kill interrupts calls in every stage.
     shop = await openShop(seller, async ({ body }) => {
       await delay(((turn += 7) % 41) as number);
       await gate.pass();
@@ -98,7 +98,7 @@ inEachMode('under pressure', ({ mode }) => {
   }, 120_000);
 
   it('kill -9 of anything in the middle of paid calls leaves each of them charged once and delivered once', async () => {
-    // The shorter a seller may take, the sooner a claim that died with its process is free again.
+    // A shorter timeout makes the claims of a killed process expire sooner.
     await seller.market.endpoint.update(shop.listing, { timeout_ms: 1_000 });
     const buyers = agents.map((agent) => new RetryingBuyer(agent, shop.listing));
     const victims: ProcessName[] =
@@ -119,7 +119,7 @@ inEachMode('under pressure', ({ mode }) => {
           ];
     const finished = await sayingWhy(marketplace, () => trade(buyers, victims));
 
-    // Every buyer asks once more for everything it has: the same bytes, and nobody is called.
+    // Every buyer repeats all its calls and gets the same bytes, without another request to the seller.
     const calls = shop.requests.length;
     await Promise.all(
       buyers.map(async (buyer, n) => {
@@ -159,7 +159,8 @@ inEachMode('under pressure', ({ mode }) => {
       await marketplace.kill(victim);
       gate.open();
       const statuses = await answers;
-      // 0 is a connection that died with its process. Who pays with a signature has no relay request id to be told.
+      // 0 is a connection that was lost with its process. A caller that pays with a signature has no relay request id
+      // and gets 503 instead of 202.
       const unexpected = statuses.filter((status, n) => {
         const others = standIn && calls[n]!.relayRequestId ? [] : [503];
         return ![200, 202, victim === 'standalone' ? 0 : 200, ...others].includes(status);
@@ -167,7 +168,7 @@ inEachMode('under pressure', ({ mode }) => {
       expect(unexpected).toEqual([]);
       expect(performance.now() - killedAt).toBeLessThan(RECOVERY_TIMEOUT_MS);
       if (standIn) {
-        // The dead one does not come back: the other takes its calls over.
+        // The killed process is not restarted, so the other one takes over its calls.
         await Promise.all(calls.map(delivered));
         expect(performance.now() - killedAt).toBeLessThan(2 * RECOVERY_TIMEOUT_MS);
         await marketplace.kill(standIn);
@@ -212,7 +213,7 @@ inEachMode('under pressure', ({ mode }) => {
         await client.query('BEGIN');
         await client.query("SELECT FROM payments_ledger.payments WHERE state = 'in_flight' FOR UPDATE");
         gate.open();
-        // Both ledgers have begun to settle when one is paused, and it is granted its locks then.
+        // Both ledgers have begun to settle when one is paused, which then gets its locks.
         const waiting = `SELECT DISTINCT pid FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted AND application_name = 'market payments_ledger'`;
         await eventually(async () => expect((await client.query(waiting)).rowCount).toBeGreaterThanOrEqual(2), {
           withinMs: 20_000,
@@ -222,7 +223,7 @@ inEachMode('under pressure', ({ mode }) => {
         return goOn;
       });
       try {
-        // What the paused one has begun keeps its locks no longer than this; then it is the other's turn.
+        // The locks of the paused process must be released within this time, so that the other one can continue.
         await withClient(marketplace.databaseUrl, async (client) => {
           const { rows: begun } = await client.query(
             `SELECT pid, xact_start FROM pg_stat_activity WHERE application_name = 'market payments_ledger' AND xact_start IS NOT NULL`,
@@ -259,7 +260,8 @@ inEachMode('under pressure', ({ mode }) => {
       } finally {
         resume();
       }
-      // Each request of a call reaches the paused one by an even chance, so single calls have bad luck, though none for longer than it may take to be delivered.
+      // Each request reaches the paused process with a probability of one half, so the median is checked; every call
+      // must be delivered in time.
       expect(waits.toSorted((a, b) => a - b)[Math.floor(waits.length / 2)]).toBeLessThan(RECOVERY_TIMEOUT_MS + 4_000);
       await expectBooksInOrder(marketplace, [shop]);
     },
@@ -277,7 +279,8 @@ inEachMode('under pressure', ({ mode }) => {
         Array.from({ length: 60 }, async (_, call) => {
           const agent = agents[call % BUYERS]!;
           const relayRequestId = await payFor(agent, large.listing, { call });
-          // Seller, buyers and marketplace share a machine: who was answered too late asks again, and is charged once.
+          // Seller, buyers and marketplace share a machine, so an answer may be late. The repeated call is charged
+          // once.
           const result = await eventually(
             async () => {
               const answer = await callOnce(agent, large.listing, { call }, withRelayId(relayRequestId));
@@ -296,7 +299,7 @@ inEachMode('under pressure', ({ mode }) => {
     }
   }, 120_000);
 
-  /** Paid calls that the seller holds, and the statuses of their answers; a 202 names the payment. */
+  /** Starts paid calls that the seller holds. Returns them and the statuses of their answers. */
   async function startPaidCalls(): Promise<{ calls: PaidCall[]; answers: Promise<number[]> }> {
     gate.close();
     const calls = await Promise.all([
@@ -334,14 +337,14 @@ inEachMode('under pressure', ({ mode }) => {
     return { ask: () => post(signed) };
   }
 
-  /** @returns how to let it go on. */
+  /** Pauses a process. @returns a function that resumes it. */
   function pause(name: ProcessName): () => void {
     const pid = marketplace.pid(name)!;
     process.kill(pid, 'SIGSTOP');
     return () => void process.kill(pid, 'SIGCONT');
   }
 
-  /** Asks until the answer is there; nobody is asked to pay meanwhile. */
+  /** Repeats the call until it is answered; no answer may ask for another payment. */
   async function delivered({ ask }: PaidCall): Promise<void> {
     const statuses = new Set<number>();
     await eventually(async () => expect(statuses.add((await ask()).status)).toContain(200), {
@@ -351,7 +354,7 @@ inEachMode('under pressure', ({ mode }) => {
     expect([...statuses].filter((status) => ![200, 202, 503].includes(status))).toEqual([]);
   }
 
-  /** Lets the buyers buy, one call after another, while one victim after another is killed and comes back. */
+  /** Lets the buyers buy continuously while the victims are killed and restarted one after another. */
   async function trade(buyers: RetryingBuyer[], victims: ProcessName[]): Promise<Purchase[]> {
     const finished: Purchase[] = [];
     let isOpen = true;
@@ -384,10 +387,10 @@ inEachMode('under pressure', ({ mode }) => {
   }
 });
 
-/** 1, 2, 3 or nearly 4 MB. */
+/** Text of 1, 2, 3 or nearly 4 MB. */
 const textOf = (call: number): string => `${call} `.padEnd(((call % 4) + 1) * 1_000_000, 'x');
 
-/** Adds to a failure what the services logged as errors. */
+/** Adds the errors in the services' logs to a failure. */
 async function sayingWhy<T>(marketplace: RunningMarketplace, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -14,7 +14,7 @@ const SIGNING_KEYS = Buffer.alloc(32, 6).toString('base64');
 const payWith = (key: Hex): typeof fetch =>
   wrapFetchWithPayment(fetch, new x402Client().register('eip155:*', new ExactEvmScheme(privateKeyToAccount(key))));
 
-/** A marketplace in which a seller may owe no more than the fee of one call, and not for a moment. */
+/** In this marketplace a seller may not owe more than the fee of one call, with no grace period. */
 inEachMode('a seller that owes fees', ({ mode }) => {
   let marketplace: RunningMarketplace;
   let seller: Agent;
@@ -91,7 +91,7 @@ inEachMode('a seller that owes fees', ({ mode }) => {
     expect(refused.status).toBeLessThan(500);
     expect(await get(`listings/${free.listing.id}`)).toMatchObject({ status: 'active' });
     expect(await get(`listings/${shop.listing.id}`)).toMatchObject({ status: 'suspended' });
-    // What was paid for before is delivered all the same, and what was not is not sold.
+    // A call that was paid before is still delivered, but no further call is sold.
     const delivered = await callOnce(buyer, shop.listing, body, withRelayId(relayRequestId));
     expect(resultOf(delivered)).toMatchObject({ billable: true, seller_response: { echo: body } });
     const unpaid = await callOnce(buyer, shop.listing, { paid: 'not yet' });

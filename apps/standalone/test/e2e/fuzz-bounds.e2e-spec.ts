@@ -6,14 +6,14 @@ import { RawClient, type RawAnswer } from '../support/fuzz/raw-client.js';
 import { STRANGE_TEXTS } from '../support/fuzz/values.js';
 import { inEachMode } from '../support/harness.js';
 
-/** A value for one field or parameter, and whether the document lets it in. */
+/** A value for one field or parameter, and whether the document allows it. */
 interface Probe {
   value: unknown;
   isWithin: boolean;
   what: string;
 }
 
-/** One rune is two units of UTF-16 and four bytes of UTF-8, and counts as one. */
+/** One code point that is two units of UTF-16 and four bytes of UTF-8. It counts as one character. */
 const CRAB = '🦀';
 const probe = (value: unknown, isWithin: boolean, what: string): Probe => ({ value, isWithin, what });
 
@@ -77,11 +77,11 @@ function probesOf({
   return [...lengths, ...numbers, ...options, ...counts];
 }
 
-/** What a field takes beside null. */
+/** The schema of a field without null. */
 const besideNull = (schema: Schema): Schema => schema.anyOf?.find(({ type }) => type !== 'null') ?? schema;
 const typesOf = ({ type, anyOf }: Schema): string[] => (anyOf ? anyOf.flatMap(typesOf) : [type ?? 'object'].flat());
 
-/** What no field of this type takes. */
+/** Values that are invalid for every field of this type. */
 function wrongTypes(schema: Schema): unknown[] {
   const all: Record<string, unknown> = {
     string: 'text',
@@ -143,14 +143,14 @@ inEachMode('the bounds of the OpenAPI document', (harness) => {
     field?: string;
     fields?: { field: string }[];
   }
-  /** The fields that an answer says are wrong. */
+  /** The fields that an answer names as invalid. */
   function namedIn({ status, json }: RawAnswer): string[] {
     if (status !== 400) return [];
     const { fields = [], field } = ((json as { error: { details?: Refusal } }).error.details ?? {}) as Refusal;
     return [...fields.map((named) => named.field), ...(field ? [field] : [])];
   }
 
-  /** Every member of a body, however deep, with its value in a body that is good. */
+  /** Returns all members of a body, at any depth, with functions that change them in a valid body. */
   function members(
     good: Record<string, unknown>,
     schema: Schema,
@@ -208,7 +208,7 @@ inEachMode('the bounds of the OpenAPI document', (harness) => {
             isWithin,
             what,
           })),
-          // Where something is made, null for an optional field is as good as nothing.
+          // In a POST, null for an optional field is the same as an absent field.
           ...wrongTypes(member).map((value) => ({
             operation,
             path,
@@ -222,7 +222,7 @@ inEachMode('the bounds of the OpenAPI document', (harness) => {
       );
     });
     expect(probes.length).toBeGreaterThan(300);
-    // What is as long as it may be fits into a body, too, and beyond that the whole body may be too large.
+    // A value of the maximum length fits into a body. A longer one may make the body too large.
     const refuses = (answer: RawAnswer, path: string): boolean =>
       answer.status === 413 || namedIn(answer).some((field) => field === path || field.startsWith(`${path}.`));
     const wrong = await inParallel(probes, async ({ operation, path, body, as, what, ...probe }) => {

@@ -6,11 +6,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { inAllModesAtOnce, type Harness } from '../support/harness.js';
 
 const HALF_OPEN = 500;
-/** As shipped. */
+/** The default. */
 const MAX_PER_ADDRESS = 2_000;
-/** Ten seconds for the headers, looked after every five, and a moment. */
+/** The limit for the headers is ten seconds, and it is checked every five seconds. */
 const CLOSE_TIMEOUT_MS = 17_000;
-/** As slow as an honest request may get beside them on a busy machine. */
+/** The maximum latency of valid requests beside the attack, on a busy machine. */
 const MAX_LATENCY_MS = 2_000;
 
 async function dial({ baseUrl }: Harness, localAddress = '127.0.0.1'): Promise<Socket> {
@@ -35,7 +35,7 @@ describe('connections that never bring a request', () => {
       const closed = sockets.map((socket) => once(socket.resume(), 'close'));
       const startedAt = performance.now();
       sockets.forEach((socket, n) => socket.write(starts[n % starts.length]!));
-      // Some send a byte now and then, as if there were more to come.
+      // Some connections send a byte from time to time, as if more were to come.
       const drip = setInterval(
         () => sockets.forEach((socket, n) => n % 2 === 0 && socket.writable && socket.write('x')),
         1_000,
@@ -65,7 +65,7 @@ describe('connections that never bring a request', () => {
     'are so many from one address and no more, and other addresses are served meanwhile',
     async (harness) => {
       const sockets = await Promise.all(Array.from({ length: MAX_PER_ADDRESS + 50 }, () => dial(harness, '127.0.0.9')));
-      // The end of a connection shows only to those who read.
+      // A socket only reports the end of its connection if it is read.
       sockets.forEach((socket) => socket.resume());
       const open = () => sockets.filter(({ readyState }) => readyState !== 'closed').length;
       await eventually(() => expect(open()).toBeLessThanOrEqual(MAX_PER_ADDRESS), { withinMs: 30_000 });

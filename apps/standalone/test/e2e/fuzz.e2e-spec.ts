@@ -7,7 +7,7 @@ import { ApiDescription } from '../support/fuzz/operations.js';
 import { RawClient } from '../support/fuzz/raw-client.js';
 import { inEachMode } from '../support/harness.js';
 
-/** Another run: FUZZ_SEED=<number> FUZZ_REQUESTS=<number>; the full one is `npm run test:fuzz`. */
+/** Set FUZZ_SEED=<number> FUZZ_REQUESTS=<number> for another run; the full one is `npm run test:fuzz`. */
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_121);
 const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 2_000);
 
@@ -31,7 +31,7 @@ inEachMode('a fuzzer that knows the OpenAPI document', (harness) => {
     async () => {
       await withClient(harness.databaseUrl, async (database) => {
         const watch = await DatabaseWatch.over(database);
-        // It does see a change where there is one.
+        // Checks that the watch detects a change.
         expect(
           await watch.changedBy(async () => fixtures.owner.market.listings.update(fixtures.free, { tags: [canary()] })),
         ).toContain('catalog.listings');

@@ -216,7 +216,7 @@ inEachMode('a human', (harness) => {
         ),
         { authorization: `Bearer ${key.replace('am_k_', 'am_s_')}x` },
         { authorization: `Bearer ${token.replace('am_s_', 'am_k_')}x` },
-        // A bad header is not made good by a good cookie.
+        // An invalid header is refused even with a valid cookie.
         { authorization: `Bearer ${key}x`, cookie: `am_session=${token}` },
       ];
       expect(odd.length).toBeGreaterThanOrEqual(60);
@@ -329,7 +329,7 @@ inEachMode('a human', (harness) => {
         [400, 'claim_needs_session'],
         [400, 'claim_needs_session'],
       ]);
-      // A credential that is no good takes nothing from what anyone may have.
+      // An invalid credential does not restrict public access.
       expect(
         (
           await anyone

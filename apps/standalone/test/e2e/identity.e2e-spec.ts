@@ -377,7 +377,8 @@ inEachMode('an agent', (harness) => {
         headers: { 'Idempotency-Key': idempotencyKey },
       });
       expect([reused.status, reasonOf(reused)]).toEqual([409, 'idempotency_key_reused']);
-      // The kept answer holds a secret: it is not given to another key of the account, least of all to one with fewer scopes.
+      // The stored answer contains a secret, so another key of the account must not get it, especially one with fewer
+      // scopes.
       const lesser = await agent.market.apiKeys.create({ name: 'lesser', scopes: ['write'] });
       const stolen = await withKey(lesser.key).send('POST', '/api-keys', {
         body: { name: 'once', scopes: ['read'] },

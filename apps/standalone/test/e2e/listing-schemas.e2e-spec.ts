@@ -9,7 +9,7 @@ import { attemptListing, free, listedWith, perCall } from '../support/listings.j
 import { openShop, reply, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, stranger, type Agent } from '../support/harness.js';
 
-/** Its keys are in no order that a database would give them. */
+/** The order of its keys differs from the one in which a database would store them. */
 const INPUT = {
   type: 'object',
   properties: { zone: { $ref: '#/$defs/zone' }, city: { type: 'string', maxLength: 20 } },
@@ -20,7 +20,7 @@ const INPUT = {
 const EXAMPLE = { zone: 'east', city: 'Bern' };
 const OUTPUT = { type: 'object', properties: { celsius: { type: 'number' } } };
 const SCHEMAS = { input_schema: INPUT, example_input: EXAMPLE, output_schema: OUTPUT };
-/** A name is looked for twice at each level of a body. */
+/** The validation of this schema doubles with each level of a body. */
 const SLOW = {
   input_schema: {
     type: 'object',
@@ -200,7 +200,7 @@ inEachMode('a listing that says what it takes', (harness) => {
     ]);
     await seller.market.listings.update(shop.listing.id, SCHEMAS);
     await eventually(async () => expect((await callOnce(buyer, shop.listing, EXAMPLE)).status).toBe(402));
-    // The refused signature was not used up.
+    // The refused signature can still be used.
     expect((await keyless(shop, EXAMPLE, fresh)).status).toBe(200);
   });
 
@@ -242,7 +242,7 @@ inEachMode('a listing that says what it takes', (harness) => {
         },
       ]);
     expect((await callOnce(buyer, other.listing, {})).status).toBe(402);
-    // Sixty checks of their full time would be six seconds of the process.
+    // Sixty checks with the full time limit would take six seconds.
     expect(performance.now() - began).toBeLessThan(4_000);
   });
 });

@@ -561,7 +561,7 @@ inEachMode('a field of a listing', (harness) => {
       ...before,
       ...visible,
       gateway_url: expect.stringMatching(/gateway/) as string,
-      // Calls go through the gateway from now on, and none did yet.
+      // Calls now go through the gateway, and there were none yet.
       quality: { live: false, last_success_at: null, success_rate_7d: null, calls_30d: 0 },
     });
     expect(await seller.market.listings.get(before.id)).toEqual(updated);

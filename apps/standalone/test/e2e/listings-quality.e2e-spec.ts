@@ -6,7 +6,7 @@ import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 import { UNMEASURED } from '../support/listings.js';
 import { openShop, reply, type Shop } from '../support/seller.js';
 
-/** Two processes of the gateway where there can be two. What takes minutes takes moments. */
+/** Two gateway processes in distributed mode. Intervals of minutes are shortened to moments. */
 const SETTINGS = {
   GATEWAY_PROBE_INTERVAL_MS: '500',
   GATEWAY_IDLE_PROBE_INTERVAL_MS: '3600000',
@@ -73,7 +73,7 @@ inEachMode('the measured quality of a listing', ({ mode }) => {
     expect(good.p95_ms_7d).toBeGreaterThanOrEqual(good.p50_ms_7d!);
     expect(await found({ live: true })).toContain(shop.listing.id);
 
-    // The failures of one buyer alone, each repeated, are no evidence.
+    // Failures of only one buyer do not count, even if they are repeated.
     const [one, another] = [await call(buyers[0], 10), await call(buyers[1], 11)];
     behave = () => reply(500, { broken: true });
     for (let times = 0; times < 3; times += 1) expect(await one()).toBe(false);
@@ -82,12 +82,14 @@ inEachMode('the measured quality of a listing', ({ mode }) => {
     expect(await another()).toBe(false);
     await eventually(async () => {
       const { success_rate_7d, success_rate_30d, calls_7d } = await qualityOf(shop);
-      // Four deliveries, and two calls that failed, however often; a test of the marketplace's own may have come before these.
+      // Four deliveries, and two failed calls, which count once each. A successful test of the marketplace may also
+      // count.
       expect([4 / 6, 5 / 7].map((rate) => Number(rate.toFixed(4)))).toContain(success_rate_7d);
       expect([success_rate_30d, calls_7d]).toEqual([success_rate_7d, 4]);
     });
 
-    // What its owner tests is no evidence of success; that it fails is one of our tests', which then finds it well again.
+    // A successful test by the owner does not count as evidence. A failing one makes the endpoint fail, and the
+    // marketplace's own test then finds that it works again.
     expect((await seller.market.endpoint.test(shop.listing)).success).toBe(false);
     await eventually(async () => expect((await qualityOf(shop)).live).toBe(false));
     expect(await found({ live: true })).not.toContain(shop.listing.id);

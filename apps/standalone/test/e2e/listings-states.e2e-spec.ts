@@ -21,7 +21,7 @@ inEachMode('the state of a listing', (harness) => {
     agent.market.send('PATCH', `/listings/${id}`, { body: { status } });
   const remove = (agent: Agent, id: string) => agent.market.send('DELETE', `/listings/${id}`);
   const statusOf = async (id: string): Promise<ListingStatus> => (await seller.market.listings.get(id)).status;
-  /** Caches hold what they know for a second at most. */
+  /** Caches are at most a second old. */
   const soon = (check: () => Promise<void>) => eventually(check, { withinMs: 5_000 });
 
   it('is draft or active from the first, as its seller says, active unless it says otherwise [spec: listing-state.none-to-draft-or-active, POST /listings]', async () => {
@@ -216,7 +216,7 @@ inEachMode('the state of a listing', (harness) => {
     broken = true;
     expect(await seller.market.endpoint.test(id)).toMatchObject({ success: false });
     expect((await seller.market.endpoint.get(id)).status).toBe('failing');
-    // A day of failing, as PostgreSQL's clock would have counted it.
+    // Simulates a day of failing by PostgreSQL's clock.
     await soon(async () => {
       const { rowCount } = await withClient(harness.databaseUrl, (client) =>
         client.query(

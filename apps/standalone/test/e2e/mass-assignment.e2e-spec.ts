@@ -8,7 +8,7 @@ import { ApiDescription, type Operation, type Schema } from '../support/fuzz/ope
 import { RawClient, type RawAnswer } from '../support/fuzz/raw-client.js';
 import { inEachMode } from '../support/harness.js';
 
-/** What no table has and handlers know all the same. */
+/** Fields that are in no table but that handlers use. */
 const BEYOND_TABLES = [
   'isAdmin',
   'is_admin',
@@ -24,7 +24,7 @@ const BEYOND_TABLES = [
   '$set',
   'then',
 ];
-/** A refusal names a hundred fields at most. */
+/** A refusal names at most a hundred fields. */
 const CONCURRENCY = 90;
 
 const camelCase = (column: string): string => column.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
@@ -51,7 +51,7 @@ inEachMode('mass assignment', (harness) => {
     return [...new Set([...rows.flatMap(({ name }) => [name, camelCase(name)]), ...BEYOND_TABLES])];
   }
 
-  /** The objects a body consists of: itself, and those in it. */
+  /** Returns the objects in a body: itself and the nested ones. */
   function objectsIn(schema: Schema, path: string[] = []): { path: string[]; fields: string[] }[] {
     const fields = Object.keys(schema.properties ?? {});
     const inner = Object.entries(schema.properties ?? {}).flatMap(([name, unresolved]) => {

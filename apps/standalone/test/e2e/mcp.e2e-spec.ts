@@ -16,7 +16,7 @@ const INPUT = {
 };
 const EXAMPLE = { city: 'Bern' };
 
-/** What the stock clients have in common. */
+/** The common interface of the stock clients. */
 interface McpClient {
   listTools(): Promise<{ tools: { name: string; inputSchema: object }[] }>;
   callTool(call: object): Promise<unknown>;
@@ -26,7 +26,7 @@ interface McpClient {
 }
 type Connect = (url: URL, headers: Record<string, string>) => Promise<McpClient>;
 
-/** As they ship: the first SDK, and the second as it begins by default and where it speaks the protocol of 2026. */
+/** Unmodified clients: the first SDK, and the second one with its default protocol and with that of 2026. */
 const CLIENTS: [string, Connect][] = [
   [
     'the first SDK',
@@ -266,7 +266,7 @@ inEachMode('an MCP client', (harness) => {
   ])('is refused %s with %i', async (...[, status, body, more]) => {
     const answer = await post(body, more);
     expect(answer.status).toBe(status);
-    // What is refused by JSON-RPC alone has its error in the body.
+    // A refusal by JSON-RPC has status 200 and its error in the body.
     if (status === 200) expect(answer.text).toMatch(/"error":|"isError":true/);
     expect(answer.text).not.toMatch(/\.ts|\.js:|node_modules|INTERNAL_ERROR/);
   });

@@ -37,7 +37,7 @@ import { openShop, reply, type Shop } from '../support/seller.js';
 import { letTimePass, listFeed } from '../support/subscriber.js';
 import { retryUntil } from '../support/retrying-buyer.js';
 
-/** Another run: TEST_SEED=<number> MONEY_STEPS=<number>; the long one is `npm run test:money`. */
+/** Set TEST_SEED=<number> MONEY_STEPS=<number> for another run; the long one is `npm run test:money`. */
 const SEED = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31);
 const STEPS = Number(process.env.MONEY_STEPS ?? 150);
 const KILLS = 2 + Math.floor(STEPS / 200);
@@ -45,7 +45,7 @@ const AT_ONCE = 12;
 
 const CHAIN_ID = 84_532;
 const NETWORK = `eip155:${CHAIN_ID}`;
-/** Where stock clients know USDC of Base Sepolia. */
+/** The address at which stock clients expect USDC of Base Sepolia. */
 const USDC: Address = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
 const FEE_ADDRESS: Address = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C';
 const PLAY_NETWORK = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
@@ -78,14 +78,14 @@ const step = fc.record({
   buyer: fc.nat(3),
   seller: fc.nat(2),
   price: fc.nat(PRICES.length - 1),
-  /** Of the seller, to a call. */
+  /** What the seller does with a call. */
   does: fc.constantFrom('deliver', 'deliver', 'deliver', 'falter', 'fail', 'refuse'),
-  /** Of play money. */
+  /** The outcome of a sandbox payment. */
   outcome: fc.constantFrom('paid', 'overpaid', 'late'),
 });
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
-/** A part of a relayed price that its seller has, and has to pay back. */
+/** The seller's part of a price that was paid through Relay and must be refunded. */
 interface Debt {
   paymentId: string;
   buyer: Agent;
@@ -94,8 +94,9 @@ interface Debt {
 }
 
 /**
- * Every rail, every outcome and crashes in an order that nobody planned; at the end all that knows of money must say the same. With the
- * first crash the operator becomes the merchant of record: from then on signatures pay it, and it pays the sellers.
+ * Uses all rails, all outcomes and crashes in random order; at the end all records of money must agree. After the first
+ * crash the operator becomes the merchant of record: from then on signed payments pay the operator, and it pays the
+ * sellers.
  */
 inEachMode('money', ({ mode }) => {
   const victims: ProcessName[] = mode === 'standalone' ? ['standalone'] : ['payments-ledger', 'gateway'];
@@ -110,7 +111,7 @@ inEachMode('money', ({ mode }) => {
   let marketplace: RunningMarketplace;
   let buyers: Agent[];
   let sellers: Agent[];
-  /** By seller and price. */
+  /** Shops by seller and price. */
   let shops: Shop[][];
   let feeds: { id: string }[];
 
@@ -136,7 +137,7 @@ inEachMode('money', ({ mode }) => {
       GATEWAY_FAILING_AFTER: '1000',
     };
     marketplace = await startMarketplace({ mode, env });
-    // The node signs for accounts of its mnemonic, by which sellers and the operator make plain transfers.
+    // The node signs for accounts of its mnemonic, with which sellers and the operator send transfers.
     const accounts = [4, 5, 6].map((addressIndex) => mnemonicToAccount(chain.node.mnemonic, { addressIndex }));
     operator = mnemonicToAccount(chain.node.mnemonic, { addressIndex: 7 }).address;
     sellers = await Promise.all(
@@ -190,7 +191,7 @@ inEachMode('money', ({ mode }) => {
   const walletOf = (agent: Agent): Address => agent.wallet.address as Address;
   const signs = (agent: Agent): Payer => x402Payer(agent.wallet as never, { [NETWORK]: {} });
 
-  /** What the stock client signs, in the header that it sends. */
+  /** Signs with the stock client and returns the header. */
   const signsOnSolana = (wallet: Wallet): Payer => ({
     rail: 'x402-solana',
     canPay: ({ provider }) => provider === 'x402-solana',
@@ -201,12 +202,12 @@ inEachMode('money', ({ mode }) => {
     },
   });
 
-  /** One after the other: the node gives transactions their numbers. */
+  /** Transactions are sent one after another, because the node assigns the nonces. */
   const inTurn = turns();
   const crash = turns();
   const payOut = turns();
 
-  /** New money where nobody sends it. */
+  /** Mints money if there is no sender. */
   const transfer = (from: Address | null, to: Address, micros: bigint): Promise<Hash> =>
     inTurn(async () => {
       const hash = await chain.node.request<Hash>('eth_sendTransaction', [
@@ -216,7 +217,7 @@ inEachMode('money', ({ mode }) => {
           data: encodeFunctionData({ abi: testAbi, functionName: from ? 'transfer' : 'mint', args: [to, micros] }),
         },
       ]);
-      // The node mines by itself, in a moment; only what is mined becomes final by further blocks.
+      // The node mines the transaction shortly; further blocks are needed to make it final.
       await eventually(async () =>
         expect(await chain.node.request('eth_getTransactionReceipt', [hash])).toMatchObject({ status: '0x1' }),
       );
@@ -231,7 +232,7 @@ inEachMode('money', ({ mode }) => {
     if (by === 'relay') expected.post(accountsOf.received(seller.id, 'relay'), net);
     else expected.post(accountsOf.earnings(seller.id, `sandbox:${PLAY_NETWORK}`), net);
   };
-  /** Who was paid stands in the offer that was signed. */
+  /** The signed offer states the payee. */
   const soldBySignature = (buyer: Agent, seller: Agent, gross: bigint, { x402 }: Offer): void => {
     const fee = ExpectedMoney.feeOf(gross);
     const payTo = x402!.accepts.find(({ network }) => network === NETWORK)!.payTo as Address;
@@ -243,7 +244,7 @@ inEachMode('money', ({ mode }) => {
     expected.post(accountsOf.fees(seller.id), -fee);
   };
 
-  /** Ends the time in which the call may be repeated. */
+  /** Ends the retry window of the call. */
   const giveUp = (paymentId: string): Promise<unknown> =>
     eventually(() => letTimePass(marketplace, { window: paymentId }), { withinMs: 60_000, everyMs: 200 });
 
@@ -346,7 +347,7 @@ inEachMode('money', ({ mode }) => {
       case 'fees': {
         const post = (headers: Record<string, string> = {}) =>
           seller.market.send('POST', '/fees/payments', { headers, body: {} });
-        // Refused where nothing is due, or another payment of the same debt is under way.
+        // 409 if no fees are due, or if another payment of the same debt is in progress.
         const asked = await retryUntil(
           'the fees',
           () => post(),
@@ -412,7 +413,7 @@ inEachMode('money', ({ mode }) => {
     expected.post(accountsOf.owed(seller.id), micros);
   };
 
-  /** A command of operators as `npm run admin` runs it, in this process. */
+  /** Runs an operator's command like `npm run admin`, in this process. */
   const admin = (...words: string[]): Promise<string> => {
     const { command, input } = readCommandLine(words, adminCommands, 'ada')!;
     return command.run(input, { DATABASE_URL: marketplace.databaseUrl, ...env, ...merchantOfRecord() });
@@ -421,7 +422,7 @@ inEachMode('money', ({ mode }) => {
     PAYMENTS_LEDGER_X402_PAY_TO: 'operator',
     PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: operator,
   });
-  /** Once more where a crash took the database away. */
+  /** Repeats the command if a crash interrupted the database. */
   const untilDone = (...words: string[]): Promise<string> =>
     eventually(() => admin(...words), { withinMs: 60_000, everyMs: 500 });
 
@@ -436,7 +437,7 @@ inEachMode('money', ({ mode }) => {
     }
   };
 
-  /** The balances of an agent's accounts that are not zero, from its statement, whose entries must add up to them. */
+  /** The non-zero balances of an agent's accounts in its statement. The entries must add up to them. */
   const stated = async ({ market }: Agent): Promise<Record<string, bigint>> => {
     const statement = await market.statements.get(new Date().toISOString().slice(0, 7));
     const sums = new Map<string, bigint>();
@@ -479,7 +480,7 @@ inEachMode('money', ({ mode }) => {
         `\n${mode}: TEST_SEED=${SEED}, ${STEPS} steps, ${kills} kills, ${((performance.now() - startedAt) / 1_000).toFixed(0)} s\n`,
       );
 
-      // Of what the operator owes, a part is paid back as well.
+      // The operator pays some of its refunds.
       const owedByOperator = await eventually(
         async () => {
           const owed = await Promise.all(
@@ -516,7 +517,7 @@ inEachMode('money', ({ mode }) => {
         ]);
       await expectBooksInOrder(marketplace, shops.flat(), { withinMs: 30_000 });
       expect(await admin('books', 'verify')).toBe('the books add up');
-      // So that what was only signed on Solana can never be settled any more.
+      // After this, unsettled signatures on Solana can no longer be settled.
       await letTimePass(marketplace, { signatures: true });
       solana.mine(400);
       expect(await admin('books', 'reconcile')).toMatch(/^[1-9]\d* settlements explained, 0 unexplained, 0 unknown$/);
@@ -529,7 +530,7 @@ inEachMode('money', ({ mode }) => {
   );
 });
 
-/** Runs one piece of work after the other. */
+/** Returns a function that runs pieces of work one after another. */
 function turns(): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {
@@ -539,7 +540,7 @@ function turns(): <T>(work: () => Promise<T>) => Promise<T> {
   };
 }
 
-/** The same payer, and what it was asked to pay last. */
+/** Wraps a payer and records the last offer that it was asked to pay. */
 function noting(payer: Payer): [Payer, () => Offer] {
   let noted: Offer;
   const prepare: Payer['prepare'] = (offer, signal) => {

@@ -86,7 +86,7 @@ inEachMode('the HTTP interface of operators', (harness) => {
     );
     expect(overview.money.days).toHaveLength(14);
     const today = overview.money.days.at(-1)!;
-    // The shipped fee is five hundredths.
+    // The default fee is 5 %.
     expect(Number(today.volume_usd)).toBeGreaterThanOrEqual(0.25);
     expect(Number(today.revenue_usd)).toBeGreaterThanOrEqual(0.0125);
     expect(Number(overview.money.payable_usd)).toBeGreaterThanOrEqual(0.2375);
@@ -142,7 +142,7 @@ inEachMode('the HTTP interface of operators', (harness) => {
       wallets: [{ address: seller.wallet.address }],
       keys: [{ id: key!.id }],
     });
-    // The buyer sees the same attempts.
+    // The buyer sees the same attempts as the operator.
     expect((await buyer.market.gatewayRequests.get(call!)).attempts).toHaveLength(2);
   });
 
@@ -226,7 +226,7 @@ inEachMode('the HTTP interface of operators', (harness) => {
       async () => {
         const answer = await stranger(harness).send('GET', `/listings/${shop.listing.slug}/quality?days=7`);
         expect(answer.status).toBe(200);
-        // A failure that one buyer alone had does not count.
+        // A failure that only one buyer had does not count.
         expect(bodyOf(answer).data).toEqual([
           expect.objectContaining({ calls: 1, success_rate: 1, p50_ms: expect.any(Number) as number }),
         ]);

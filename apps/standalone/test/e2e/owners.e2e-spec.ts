@@ -11,7 +11,7 @@ inEachMode('the human that has claimed an agent', (harness) => {
   let shop: Shop;
   let human: Marketplace;
 
-  /** The human's request for its agent. */
+  /** Sends the human's request for its agent. */
   const asOwner = (method: Method, path: string, body?: object): Promise<HttpAnswer> =>
     human.send(method, `${path}${path.includes('?') ? '&' : '?'}agent_id=${agent.id}`, body ? { body } : {});
   async function dataOf<T>(asked: Promise<HttpAnswer>): Promise<T> {

@@ -5,7 +5,7 @@ import { bodyOf, callOnce, payFor, quote, resultOf, withRelayId } from '../suppo
 import { openShop, reply, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
-/** Offers run out, and payments that bought nothing are owed back, while a test waits for it. */
+/** Offers expire and retry windows end while a test waits. */
 const SETTINGS = {
   PAYMENTS_LEDGER_OFFER_TTL_SECONDS: '3',
   PAYMENTS_LEDGER_RETRY_WINDOW_SECONDS: '2',
@@ -40,7 +40,7 @@ inEachMode('the history of calls', ({ mode }) => {
       expect((await callOnce(agent, listing, body, withRelayId(relayRequestId))).status).toBe(200);
       return relayRequestId;
     };
-    // One after the other, so that their order is known; those that wait for time first.
+    // The calls are made one after another, so that their order is known; those that must wait come first.
     relayOf = {
       expired: (await quote(buyer, shop.listing, { secret: 'expired' })).relay_request_id,
       refunded: await deliver(buyer, broken, { secret: 'refunded' }),
@@ -124,7 +124,7 @@ inEachMode('the history of calls', ({ mode }) => {
       completed_at: expect.stringMatching(/Z$/),
     });
     expect(shop.requests.at(-1)!.call.requestId).toBe(own.id);
-    // A seller learns who bought, and nothing of how it pays but the transaction of a charge.
+    // A seller sees the buyer, but only the transaction of its payment.
     const [sold] = await list(seller, { role: 'seller', status: 'succeeded' });
     expect(sold).toEqual({ ...own, role: 'seller', payment: { ...own.payment, relay_request_id: null } });
     expect(JSON.stringify([await list(buyer), await list(seller)])).not.toContain('secret');

@@ -224,7 +224,7 @@ inEachMode('a paid call', (harness) => {
     );
   });
 
-  /** The payment that was named buys nothing any more; another is asked for. */
+  /** Expects that the named payment can no longer be used, and that the answer contains a new offer. */
   const expectNewPayment = (answer: Awaited<ReturnType<typeof callOnce>>, reason: string): void => {
     expect(answer.status).toBe(402);
     expect(bodyOf(answer).error).toMatchObject({

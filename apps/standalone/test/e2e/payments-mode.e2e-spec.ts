@@ -11,7 +11,7 @@ const LIVE = {
   PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: '0x2222222222222222222222222222222222222222',
 };
 
-/** Beside the marketplace, on its database: a process that must end by itself. */
+/** Starts a process on the database of the running marketplace, which must exit by itself. */
 inEachMode('a process that is told to take real money', ({ mode, databaseUrl }) => {
   let dataDir: string;
   beforeAll(async () => {

@@ -16,7 +16,7 @@ const RETIRED = [
   '/wallet/balance',
 ];
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
-/** All that money could leave a trace in. */
+/** Counts rows in all tables that record money. */
 const COUNT_ROWS = `SELECT ${['payments', 'journal_transactions', 'postings', 'accounts', 'receipts', 'subscriptions', 'sandbox_transfers', 'idempotency_keys', 'outbox'].map((table) => `(SELECT count(*) FROM payments_ledger.${table})::int AS ${table}`).join(', ')}`;
 
 inEachMode('payments', (harness) => {

@@ -10,7 +10,7 @@ import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 import { openShop, type Shop } from '../support/seller.js';
 
 const NETWORK = 'eip155:84532';
-/** Where stock clients know USDC of Base Sepolia. */
+/** The address at which stock clients expect USDC of Base Sepolia. */
 const USDC: Address = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
 const STRANGER = getAddress(`0x${'d'.repeat(40)}`);
 const [PRICE, NET] = [0.25, 237_500n];
@@ -21,7 +21,9 @@ interface SafeFile {
   transactions: { to: Address; value: string; contractInputsValues: { to: Address; value: string } }[];
 }
 
-/** The operator is paid at a contract, as a Safe is one: it pays many in one transaction, and nobody here has a key of it. */
+/**
+ * The operator is paid at a contract like a Safe. It pays many sellers in one transaction, and no key can sign for it.
+ */
 inEachMode('payouts of an operator who is the merchant of record', ({ mode }) => {
   let chain: EvmHarness;
   let marketplace: RunningMarketplace;
@@ -70,7 +72,7 @@ inEachMode('payouts of an operator who is the merchant of record', ({ mode }) =>
           { pay: x402Payer(chain.payerAccount, { [NETWORK]: {} }), originChainId: 84_532 },
         );
   };
-  /** A command of operators as `npm run admin` runs it, in this process, since each process takes a second to start. */
+  /** Runs an operator's command like `npm run admin`, in this process, because starting a process takes a second. */
   const admin = (...words: string[]): Promise<AdminAnswer> => {
     const { command, input } = readCommandLine(words, adminCommands, 'ada')!;
     return command.run(input, env).then(
@@ -93,7 +95,7 @@ inEachMode('payouts of an operator who is the merchant of record', ({ mode }) =>
   const confirm = (transaction: Hash, ...words: string[]): Promise<AdminAnswer> =>
     admin('payouts', 'confirm', NETWORK, transaction, ...words);
   const linesOf = ({ output }: AdminAnswer): string[][] => output.split('\n').map((line) => line.split('\t'));
-  /** One transaction of the operator's wallet with a transfer for each. */
+  /** The arguments for one transaction of the operator's wallet with a transfer for each payment. */
   const batch = (payments: [Address, bigint][]): [Address, string[]] => [
     USDC,
     payments.map((args) => encodeFunctionData({ abi: testAbi, functionName: 'transfer', args })),
@@ -103,7 +105,7 @@ inEachMode('payouts of an operator who is the merchant of record', ({ mode }) =>
     await chain.pass(60);
     return transaction;
   };
-  /** Sent with a limit of gas, so that nobody looks first whether it will work. */
+  /** The gas limit makes the node skip the estimate, which would fail. */
   const sendBlindly = (...payments: [Address, bigint][]): Promise<Hash> =>
     chain.node.request<Hash>('eth_sendTransaction', [
       {
@@ -152,7 +154,7 @@ inEachMode('payouts of an operator who is the merchant of record', ({ mode }) =>
       meta: { description: 'What is due to 0 sellers; left out: 3 exported before and not confirmed' },
       transactions: [],
     });
-    // What was earned since comes with what is due, once that is confirmed.
+    // After the confirmation, the export includes what was earned since.
     await sell(0, 1);
     expect(payable(await exported())).toEqual([]);
     expect(payable(await exported('--again', two.id)).map((row) => row[4])).toEqual([two.id]);
@@ -163,7 +165,7 @@ inEachMode('payouts of an operator who is the merchant of record', ({ mode }) =>
     expect(payable(await exported('--again', 'all'))).toHaveLength(3);
     const transaction = await pay([addressOf(two), NET]);
     expect((await confirm(transaction)).code).toBe(0);
-    // Of several exports at the same time one names it.
+    // Of several concurrent exports, only one includes it.
     const crowd = await Promise.all(Array.from({ length: 4 }, () => exported()));
     expect(crowd.flatMap(payable).map(([, , , amount, seller]) => [amount, seller])).toEqual([['0.475', two.id]]);
   });
@@ -241,7 +243,8 @@ inEachMode('payouts of an operator who is the merchant of record', ({ mode }) =>
     ).toEqual([...Array<string>(4).fill('already_confirmed'), 'paid', 'paid']);
     expect(await Promise.all(sellers.map(payableOf))).toEqual([0n, 0n, 7n]);
 
-    // A buyer's own transfer to a seller is none of the operator's, unless the operator says that the address is its own.
+    // A buyer's own transfer to a seller is not counted as the operator's, unless the operator declares the address as
+    // its own.
     const other = await chain.send(USDC, 'transfer', [addressOf(sellers[2]), 5n]);
     await chain.pass(60);
     expect(await confirm(other)).toMatchObject({
@@ -280,7 +283,7 @@ inEachMode('payouts of an operator who is the merchant of record', ({ mode }) =>
       const killed = startAdmin(env, 'payouts', 'confirm', NETWORK, transaction);
       await eventually(
         async () => {
-          // A transaction keeps what it has seen of it.
+          // PostgreSQL caches statistics within a transaction.
           await client.query('SELECT pg_stat_clear_snapshot()');
           const { rows } = await client.query(
             `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%journal_head FOR UPDATE%'`,
@@ -318,7 +321,7 @@ inEachMode('payouts of an operator who is the merchant of record', ({ mode }) =>
     const received = await Promise.all(sellers.map((seller) => chain.balanceOf(USDC, addressOf(seller))));
     const booked = await Promise.all(sellers.map(async (seller) => (await seller.market.balance()).received));
     expect(booked.map(([place]) => BigInt(place!.amount.micros))).toEqual(received);
-    // What the operator has is what it owes, its fees, and what it sent elsewhere.
+    // The operator's money consists of what it owes, its fees, and what it sent elsewhere.
     const { output } = await admin('books', 'report', '--format', 'json');
     type Column = 'volume' | 'revenue' | 'payouts_due' | 'payouts_paid';
     const rows = JSON.parse(output) as Record<Column, { micros: string }>[];

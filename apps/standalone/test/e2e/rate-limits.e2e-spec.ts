@@ -4,7 +4,10 @@ import { bodyOf, callOnce, payFor, reasonOf, withRelayId } from '../support/buye
 import { openShop, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, stranger, type Agent } from '../support/harness.js';
 
-/** Small enough to reach; what is used up comes back later than a test takes. The tests stand behind a proxy that is believed. */
+/**
+ * The limits are small enough to reach, and recover more slowly than the test runs. The tests use a trusted proxy's
+ * address.
+ */
 const SETTINGS = {
   RATE_LIMITS:
     'reads=5/300,writes=30/300,calls=60/120:2,retries=60/120:30,calls-in-flight=2,catalog=4/400,challenges=30/600,registrations=10/3600,refusals=4/400,health=40/400',
@@ -32,7 +35,7 @@ inEachMode('rate limits', ({ mode }) => {
   }, 60_000);
 
   const anyone = () => stranger({ mode, baseUrl: marketplace.baseUrl, databaseUrl: marketplace.databaseUrl });
-  /** A stranger's request, as the proxy hands it on. */
+  /** Sends a request without a credential, with the header of the proxy. */
   const from = (
     address: string,
     method: 'GET' | 'POST',
@@ -145,7 +148,7 @@ inEachMode('rate limits', ({ mode }) => {
     ];
     const slow = callOnce(buyer, shop.listing, { slow: true, n: 1 }, withRelayId(relayIds[0]!));
     await eventually(async () => expect(letSellerAnswer).toBeDefined());
-    // The same paid call again waits for the first, and is under way as well.
+    // The repeated call waits for the first one and also counts as in flight.
     const waiting = callOnce(buyer, shop.listing, { slow: true, n: 1 }, withRelayId(relayIds[0]!));
     const refused = await eventually(async () => {
       const answer = await callOnce(buyer, shop.listing, { n: 2 }, withRelayId(relayIds[1]!));
@@ -186,7 +189,7 @@ inEachMode('rate limits', ({ mode }) => {
       const agent = await registerAgent(marketplace);
       expect(await statusesOf(3, () => agent.market.send('GET', '/me'))).toEqual([200, 200, 200]);
       await marketplace.restart('api-gateway');
-      // An edge that had forgotten would let all five pass; a Redis that is slow to answer lets one or the other pass.
+      // If the edge had lost its counters, all five would pass. If Redis answers late, one or two may pass.
       expect(await statusesOf(5, () => agent.market.send('GET', '/me'))).toContain(429);
     }, 90_000);
 

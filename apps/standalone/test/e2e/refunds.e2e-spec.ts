@@ -9,7 +9,7 @@ import { openShop, reply, type Shop } from '../support/seller.js';
 import { letTimePass } from '../support/subscriber.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
-/** Where sellers are paid through Relay. */
+/** The chain on which sellers are paid through Relay. */
 const CHAIN_ID = 84_532;
 const USDC: Address = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
 
@@ -42,7 +42,7 @@ inEachMode('a refund', ({ mode }) => {
         PAYMENTS_LEDGER_REFUND_GRACE_DAYS: '0',
       },
     });
-    // The wallet that holds the test's USDC is the seller's.
+    // The wallet that holds the USDC of the test belongs to the seller.
     const key = `0x${Buffer.from(chain.payerAccount.getHdKey().privateKey!).toString('hex')}` as const;
     [seller, buyer] = await Promise.all([
       registerAgent(marketplace, { wallet: evmWallet(key) }),

@@ -20,14 +20,14 @@ const BY_SOL = {
 const PRICE = 0.25;
 const FEE_RECIPIENT = '0x2222222222222222222222222222222222222222';
 
-/** Relay as it is documented, over HTTP; everything else is the marketplace itself. */
+/** Uses a fake of Relay that follows its documentation, over HTTP; everything else is the real marketplace. */
 inEachMode('money that Relay carries', ({ mode }) => {
   let relay: RelayServer;
   let marketplace: RunningMarketplace;
   let env: Record<string, string>;
   let seller: Agent;
   let buyer: Agent;
-  /** Whom money is owed back to. */
+  /** The agent that refunds are owed to. */
   let creditor: Agent;
   let shop: Shop;
 

@@ -14,7 +14,7 @@ inEachMode('the SDK while services restart', ({ mode }) => {
   let buyers: Agent[];
 
   beforeAll(async () => {
-    // A seller that shares a starved machine is late now and then, and would soon count as failing.
+    // On a busy machine a seller may be late and would soon count as failing.
     marketplace = await startMarketplace({ mode, env: { GATEWAY_FAILING_AFTER: '1000' } });
     shop = await openShop(await registerAgent(marketplace, { displayName: 'Seller' }));
     buyers = await Promise.all(Array.from({ length: BUYERS }, () => registerAgent(marketplace)));
@@ -39,7 +39,7 @@ inEachMode('the SDK while services restart', ({ mode }) => {
         const results: CallResult[] = [];
         for (let call = 0; call < CALLS / BUYERS; call += 1) {
           results.push(await market.call(shop.listing, { victim, n, call }, { pay }));
-          // The first answers are there, all the others are under way or to come.
+          // The first calls are answered; the others are in progress or have not started.
           if ((done += 1) === 3) killing = marketplace.kill(victim).then(() => marketplace.restart(victim));
         }
         return results;

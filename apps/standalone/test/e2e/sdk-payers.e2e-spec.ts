@@ -77,7 +77,7 @@ inEachMode('the SDK in the sandbox', (harness) => {
       settlement: null,
     });
     failing = false;
-    // The second signature differs from the first, which is held, in its time alone.
+    // Waits so that the second signature has another time; otherwise it is the same as the first, which is held.
     await new Promise((resolve) => setTimeout(resolve, 1_100));
     const answers = [];
     for (let process = 0; process < 3; process += 1)
@@ -122,7 +122,7 @@ inEachMode('the SDK in the sandbox', (harness) => {
         details: { reason: 'price_above_listing' },
       });
       expect(await receiptsOf(buyer)).toBe(0);
-      // The offer that was made before stands at its price.
+      // The offer that was made before keeps its price.
       expect(await call({ maxPriceUsd: 2 })).toMatchObject({ billable: true, charged_amount: { amount_cents: 150 } });
     } finally {
       await dear.close();
@@ -142,7 +142,7 @@ inEachMode('the SDK without a key', (harness) => {
   let signer: Payer;
   const client = (fetching: typeof fetch = fetch): Marketplace =>
     new Marketplace({ baseUrl: harness.baseUrl, fetch: fetching });
-  /** What the wallet was charged for, as it reads once it registers. */
+  /** Registers the wallet and returns what it was charged for. */
   const charged = async (): Promise<number> => receiptsOf(await registerAgent(harness, { wallet }));
 
   beforeAll(async () => {

@@ -6,7 +6,7 @@ const ENDPOINT = 'http://127.0.0.1:48123/call';
 const LISTINGS = 23;
 
 inEachMode('search', (harness) => {
-  /** In the text of every listing of this suite, and of no other. */
+  /** A word in the text of every listing of this suite, and of no other. */
   const mark = `mark${randomBytes(5).toString('hex')}`;
   const { search } = stranger(harness).listings;
   let seller: Agent;

@@ -16,7 +16,10 @@ import { inEachMode, type Harness } from '../support/harness.js';
 
 const ENCRYPTION_KEY = randomBytes(32).toString('base64');
 
-/** The requests on the bus that carry a secret to the service that keeps it, or from the one that makes it to who is told once. Everything else carries none. */
+/**
+ * The bus requests that carry a secret, either to the service that stores it, or from the service that creates it to
+ * the client. No other message may contain one.
+ */
 const CARRIERS: Record<Kind, RegExp> = {
   'API key': /^rpc\.identity\.(register|recover|create-api-key)\.v\d+$/,
   'session token': /^rpc\.identity\.open-session\.v\d+$/,
@@ -27,7 +30,7 @@ const CARRIERS: Record<Kind, RegExp> = {
   'call body': /^rpc\.gateway\.execute-call\.v\d+$/,
   'encryption key': /^nothing carries it$/,
 };
-/** What the owner, and nobody else, is shown at all: once, when it is made. */
+/** Secrets that the owner gets once, when they are created, and nobody else gets. */
 const SHOWN_ONCE: Kind[] = ['API key', 'session token', 'signing secret'];
 
 type Kind =
@@ -38,7 +41,7 @@ interface Secret {
   text: string;
 }
 
-/** As it is, as PostgreSQL writes bytes, and as base64 shows it wherever in a text it stands. */
+/** The text itself, as PostgreSQL prints bytes, and as base64 at any position in a text. */
 const spellingsOf = ({ text }: Secret): string[] => [
   text,
   Buffer.from(text).toString('hex'),
@@ -57,7 +60,7 @@ inEachMode('secrets', ({ mode }) => {
   let redis: RedisTap | undefined;
   let seller: SellerServer;
   const secrets: Secret[] = [];
-  /** Every answer of the story, by what was asked. */
+  /** All answers, with their requests. */
   const answers: { asked: string; text: string }[] = [];
   const plainFetch = globalThis.fetch;
   const keep = <T extends string>(kind: Kind, text: T): T => {
@@ -99,7 +102,7 @@ inEachMode('secrets', ({ mode }) => {
     await marketplace?.stop();
   }, 60_000);
 
-  /** Makes one of each, uses it, fails with it, and replaces it. */
+  /** Creates, uses, fails with, and replaces each kind of secret. */
   async function live(): Promise<void> {
     const { owner, merchant, outsider } = fixtures;
     const anyone = new Marketplace({ baseUrl: marketplace.baseUrl });
@@ -141,7 +144,7 @@ inEachMode('secrets', ({ mode }) => {
     await misuse();
   }
 
-  /** What clients do with a key when they get it wrong. */
+  /** Common mistakes of clients with keys. */
   async function misuse(): Promise<void> {
     const key = fixtures.keys.all;
     const market = new Marketplace({ baseUrl: marketplace.baseUrl });
@@ -196,7 +199,7 @@ inEachMode('secrets', ({ mode }) => {
     const shown = secrets.flatMap((secret) => {
       const holding = answers.filter(({ text }) => foundIn([secret], text).length > 0);
       const allowed = SHOWN_ONCE.includes(secret.kind) ? 1 : 0;
-      // What a buyer asked is echoed by the seller of this story, to the buyer.
+      // The seller echoes the body of a call to its buyer.
       const unexpected = holding.filter(({ asked }) => secret.kind !== 'call body' || !asked.includes('/gateway/'));
       return unexpected.length > allowed
         ? [`${secret.kind} ${secret.text}: ${unexpected.map(({ asked }) => asked).join(', ')}`]
@@ -207,7 +210,7 @@ inEachMode('secrets', ({ mode }) => {
 
   it('stay out of logs, events, messages, caches and tables, whatever happens [spec: gateway-rule.4]', async () => {
     await withClient(marketplace.databaseUrl, async (database) => {
-      // Failures of every kind, with these credentials.
+      // Causes all kinds of failures with these credentials.
       const harness: Harness = { mode, baseUrl: marketplace.baseUrl, databaseUrl: marketplace.databaseUrl };
       const client = new RawClient(harness);
       const run = new FuzzRun(harness, description, fixtures, client, await DatabaseWatch.over(database));
@@ -221,7 +224,7 @@ inEachMode('secrets', ({ mode }) => {
 
       const found: string[] = [];
       for (const [table, rows] of await dumpOf(database)) {
-        // A seller's answer is kept for whoever paid for it.
+        // A seller's answer is stored for its buyer.
         const kept =
           table === 'gateway.gateway_requests' ? secrets.filter(({ kind }) => kind !== 'call body') : secrets;
         found.push(...leaks(table, foundIn(kept, rows)));
@@ -232,7 +235,7 @@ inEachMode('secrets', ({ mode }) => {
     const messages = messagesIn(marketplace.logs('nats'));
     expect(messages.filter(({ subject }) => subject.startsWith('evt.')).length).toBeGreaterThan(10);
     expect(messages.filter(({ isAnswer }) => isAnswer).length).toBeGreaterThan(100);
-    // What must be carried is seen: the tap records requests and answers.
+    // Checks that the tap records requests and answers, by secrets that must be transmitted.
     for (const kind of SHOWN_ONCE)
       expect([
         kind,

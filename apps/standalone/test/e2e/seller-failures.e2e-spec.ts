@@ -23,7 +23,7 @@ const saying =
     void socket.end(bytes);
 const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
 
-/** What a seller may do wrong, and the status the buyer is told of it. */
+/** Failures of sellers, and the status that the buyer sees. */
 const FAILURES: [name: string, behaviour: Behaviour, sellerStatusCode: number][] = [
   ['500 with JSON', answering(500, '{"error":"broken"}'), 500],
   ['503 without a body', answering(503, ''), 503],

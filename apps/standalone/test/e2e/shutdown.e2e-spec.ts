@@ -18,7 +18,7 @@ inEachMode('a process that is told to stop', ({ mode }) => {
   let marketplace: RunningMarketplace;
   let buyer: Agent;
   let shop: Shop;
-  /** Lets the seller answer the call it has. */
+  /** Makes the seller answer its call. */
   let answer: () => void;
   let called: Promise<void>;
 
@@ -45,7 +45,7 @@ inEachMode('a process that is told to stop', ({ mode }) => {
     const call = callOnce(buyer, shop.listing, { last: 'call' }, withRelayId(relayRequestId));
     await called;
     const pids = stopped.map((name) => marketplace.pid(name)!);
-    // The ledger is asked only once the seller has answered, so it stays until then.
+    // The ledger is called after the seller has answered, so it is stopped later.
     const leaving = stopped.slice(0, mode === 'standalone' ? 1 : 2).map((name) => marketplace.kill(name, 'SIGTERM'));
     answer();
     const result = await call;
@@ -75,7 +75,7 @@ inEachMode('the start command', ({ mode }) => {
     try {
       await eventually(async () => expect((await health()).status).toBe(200), { withinMs: 90_000 });
       if (mode === 'distributed') {
-        // Each is ready, under a name of its own, before the launcher says where they are.
+        // Each process is ready under its own name before the launcher prints the addresses.
         await eventually(() => expect(said).toMatch(/gateway#2 +pid \d+/), { withinMs: 60_000 });
         expect((await health(port + 1)).status).toBe(200);
       }
@@ -99,7 +99,7 @@ const processesNaming = (directory: string): string =>
     .filter((line) => line.includes(directory))
     .join('\n');
 
-/** What a process that is gone has left running. */
+/** The child processes of a process that has exited. */
 function childrenOf(pid: number): string {
   try {
     return execFileSync('ps', ['--ppid', String(pid), '-o', 'pid=,args=']).toString();

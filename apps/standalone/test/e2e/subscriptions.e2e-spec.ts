@@ -279,7 +279,7 @@ inEachMode('subscriptions', (harness) => {
 
     it.each(['the stock client', 'the SDK'])('is paid by a signature in one go by %s', async (client) => {
       const reader = await newcomer();
-      // Stock clients pay no more than a dollar unless told to.
+      // By default, stock clients pay at most one dollar.
       const [feed, other] = [
         await listFeed(seller, { pricing_amount: 0.9 }),
         await listFeed(seller, { pricing_amount: 0.9 }),
@@ -307,7 +307,7 @@ inEachMode('subscriptions', (harness) => {
       expect((await reader.market.receipts.list()).data).toMatchObject([
         { gross_amount: 0.9, transaction_hash: expect.stringMatching(/^0x[0-9a-f]{64}$/) },
       ]);
-      // The same offer by the other two ways, of another listing.
+      // Pays an offer for another listing in the other two ways.
       const asked = await post(fetch, 'payments', { listing_id: other.id });
       const required = new x402HTTPClient(new x402Client()).getPaymentRequiredResponse((name) =>
         asked.headers.get(name),

@@ -46,7 +46,7 @@ inEachMode('telemetry', ({ mode }) => {
         .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
 
   it('finds all that a paid call did in every service by the request id of its answer', async () => {
-    // A line is written when its answer has been sent, and each process writes its own together, a moment later.
+    // A line is written after the answer was sent, and each process writes its lines in batches.
     const lines = await eventually(() => {
       const written = linesOf(requestId);
       expect(written.map(({ msg }) => msg)).toEqual(

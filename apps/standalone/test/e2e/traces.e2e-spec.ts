@@ -7,7 +7,7 @@ import { openShop, rogueServer, type Shop } from '../support/seller.js';
 
 const CALLER = '00f067aa0ba902b7';
 let traces = 0;
-/** With half of all traces sampled by their ids, the last digits of an id say whether it is. */
+/** Half of all traces are sampled by the last digits of their ids. */
 const traceId = (sampled: boolean): string => `${(traces += 1)}`.padStart(19, '4') + (sampled ? '0' : 'f').repeat(13);
 
 inEachMode('traces', ({ mode }) => {
@@ -53,7 +53,7 @@ inEachMode('traces', ({ mode }) => {
     expect(answer.status).toBe(200);
   };
   const spansOf = (trace: string): CollectedSpan[] => collector.spans.filter((span) => span.traceId === trace);
-  /** The names of a span and all above it, from the top. */
+  /** The names of a span and its ancestors, from the root. */
   const pathTo = (span: CollectedSpan): string[] => {
     const parent = spansOf(span.traceId).find(({ spanId }) => spanId === span.parentSpanId);
     return [...(parent ? pathTo(parent) : [span.parentSpanId || 'none']), `${span.kind} ${span.name}`];
@@ -139,7 +139,7 @@ inEachMode('traces', ({ mode }) => {
     it('keeps a request that a part of the marketplace could not serve', async () => {
       await marketplace.kill('reputation');
       let trace: string;
-      // What is asked before NATS has seen the connection close is lost instead.
+      // Requests before NATS notices the closed connection are lost instead.
       await eventually(async () => {
         trace = traceId(false);
         const answer = await fetch(`${marketplace.baseUrl}/api/v1/agents/${buyer.id}/score`, {

@@ -12,13 +12,16 @@ import { openShop, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
 const CHAIN_ID = 84_532;
-/** Where stock clients know USDC of Base Sepolia. */
+/** The address at which stock clients expect USDC of Base Sepolia. */
 const USDC: Address = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
 const FEE_ADDRESS: Address = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C';
 const ON_CHAIN = { 'X-Market-Origin-Chain-Id': String(CHAIN_ID) };
 const PRICE = 0.25;
 
-/** A real chain and a real settlement, by the facilitator packages in the marketplace's process: it holds the key of the gas, and none of what it is paid. */
+/**
+ * Uses a local chain and real settlement by the facilitator packages in the marketplace's process. The facilitator's
+ * key pays gas and holds none of the payments.
+ */
 inEachMode('signed payments on a chain', ({ mode }) => {
   let chain: EvmHarness;
   let marketplace: RunningMarketplace;
@@ -52,7 +55,7 @@ inEachMode('signed payments on a chain', ({ mode }) => {
     await chain?.stop();
   }, 60_000);
 
-  /** What lies in the seller's own wallet. */
+  /** The balance of the seller's own wallet. */
   const received = (): Promise<bigint> => chain.balanceOf(USDC, seller.wallet.address as Address);
 
   it('are asked for on that chain, and name no address for a transfer [spec: gateway.header-x-market-origin-chain-id]', async () => {
@@ -168,7 +171,7 @@ inEachMode('signed payments on a chain', ({ mode }) => {
       { pay: x402Payer(chain.payerAccount, { [`eip155:${CHAIN_ID}`]: {} }), originChainId: CHAIN_ID },
     );
     const before = await seller.market.balance();
-    // What came to the wallet without a signature is none of the marketplace's.
+    // Transfers to the wallet without a signature do not belong to the marketplace.
     const earned = (await received()) - 250_000n;
     expect(before.received).toEqual([
       {

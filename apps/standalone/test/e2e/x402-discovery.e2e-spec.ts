@@ -17,7 +17,7 @@ interface Found {
 }
 
 inEachMode('discovery of what can be paid with x402', (harness) => {
-  /** In the name of every listing of this file, so that a search finds these and no others. */
+  /** A word in the name of every listing of this file, so that a search finds only these. */
   const word = `zephyr${harness.mode}`;
   let seller: Agent;
   let shops: Shop[];
@@ -91,7 +91,7 @@ inEachMode('discovery of what can be paid with x402', (harness) => {
         },
       },
     });
-    // No signed payment is taken for so little.
+    // Signed payments do not accept so small an amount.
     expect(two).toMatchObject({ accepts: [] });
   });
 

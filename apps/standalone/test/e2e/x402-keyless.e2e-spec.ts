@@ -36,7 +36,7 @@ const payerOf = (): { account: PrivateKeyAccount; client: x402Client; pay: typeo
   return { account, client, pay: wrapFetchWithPayment(fetch, client) };
 };
 
-/** Clients as their packages ship them, with nothing but a wallet: no key, no account, no code of ours. */
+/** Unmodified clients of their packages, which only have a wallet: no key and no account. */
 inEachMode('an x402 client without a key', (harness) => {
   let seller: Agent;
   let shop: Shop;
@@ -50,7 +50,7 @@ inEachMode('an x402 client without a key', (harness) => {
       if (slow) await delay(500);
       return failing ? reply(503, { sorry: true }) : { echo: body };
     };
-    // Priced in SOL, and below what a transfer on an EVM chain carries: a signature pays both.
+    // `cheap` is priced in SOL and below the minimum of transfers on EVM chains; a signature can pay it nevertheless.
     [shop, cheap] = await Promise.all([
       openShop(seller, handler, { pricing_amount: 0.25 }),
       openShop(seller, handler, { pricing_amount: 0.002, preferred_currency: 'SOL' }),
@@ -132,7 +132,7 @@ inEachMode('an x402 client without a key', (harness) => {
       { request_id: data.request_id, status: 'succeeded', payment: { scheme: 'exact', network: 'eip155:84532' } },
     ]);
     expect((await buyer.market.receipts.list({ role: 'buyer' })).data).toHaveLength(1);
-    // And goes on paying without its key.
+    // It can still pay without its key.
     expect((await pay(urlOf(shop), post({ city: 'Pisa' }))).status).toBe(200);
     expect((await buyer.market.gatewayRequests.list({ role: 'buyer' })).pagination.total).toBe(2);
   });
@@ -160,7 +160,7 @@ inEachMode('an x402 client without a key', (harness) => {
         },
       ]);
     };
-    // What the ledger knows of a wallet is up to ten seconds old.
+    // The ledger caches the state of a wallet for up to ten seconds.
     await eventually(refused, { withinMs: 15_000 });
     const [before, calls] = [await counts(), shop.requests.length];
     await refused();
@@ -285,7 +285,7 @@ inEachMode('an x402 client without a key', (harness) => {
     const before = shop.requests.length;
     failing = true;
     const first = await signed();
-    // The first signature is tried again, though another came.
+    // The first signature is tried again, although there was another one.
     expect(await signed()).toMatchObject({ billable: false, request_id: first.request_id });
     await withClient(harness.databaseUrl, async (database) => {
       const signedByIt = 'id IN (SELECT payment_id FROM payments_ledger.authorizations WHERE payer = lower($1))';
@@ -392,7 +392,7 @@ inEachMode('an x402 client without a key', (harness) => {
             )
           : []),
       ]);
-      // What is longer than the server reads is refused before its depth is.
+      // Payloads that are longer than the server's limit are refused before their depth is checked.
       const expected = base64.length > 200_000 ? [431, 431, 413, 400] : [400, 400, 400, 400];
       expect(answers.map(({ status }) => status)).toEqual(expected.slice(0, answers.length));
       for (const answer of answers)

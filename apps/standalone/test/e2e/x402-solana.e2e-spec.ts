@@ -19,7 +19,10 @@ import { openShop, reply, type Shop } from '../support/seller.js';
 
 const PRICE = 0.25;
 
-/** A real runtime of Solana, stock clients, and the facilitator package in the marketplace's process: it pays fees, and holds none of what is paid. */
+/**
+ * Uses a local Solana runtime, stock clients, and the facilitator package in the marketplace's process. The facilitator
+ * pays fees and holds none of the payments.
+ */
 inEachMode('signed payments on Solana', ({ mode }) => {
   const victims: ProcessName[] = mode === 'standalone' ? ['standalone'] : ['payments-ledger', 'gateway'];
   const [feeWallet, feePayer, payer] = [solanaWallet(), solanaWallet(), solanaWallet()];

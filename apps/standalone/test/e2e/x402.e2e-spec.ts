@@ -6,7 +6,7 @@ import { expectBooksInOrder } from '../support/books.js';
 import { openShop, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
-/** Clients as their packages ship them: no code of ours takes part on their side. */
+/** Uses unmodified clients of their packages. */
 inEachMode('a stock x402 client', (harness) => {
   let seller: Agent;
   let buyer: Agent;
@@ -71,7 +71,7 @@ inEachMode('a stock x402 client', (harness) => {
     for (const { data: list } of receipts)
       expect(list[0]).toMatchObject({ transaction_hash: paid.transaction, gross_amount: 0.25 });
 
-    // The same key again: the kept answer, and nothing to pay.
+    // With the same key, the stored answer is returned without a payment.
     const again = await fetch(...request({ city: 'Bern' }, { 'idempotency-key': 'x402-bern' }));
     expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([200, 'true']);
     expect(shop.requests).toHaveLength(before + 1);
@@ -133,7 +133,7 @@ inEachMode('a stock x402 client', (harness) => {
     expect(again).toMatchObject({ error: 'invalid_exact_evm_signature', accepts: required.accepts });
 
     expect((await send(payload)).status).toBe(200);
-    // And again, by 16 at once: the same answer, charged once.
+    // 16 concurrent repetitions get the same answer, and one charge is made.
     const replays = await Promise.all(Array.from({ length: 16 }, () => send(payload)));
     expect(new Set(await Promise.all(replays.map((replay) => replay.text()))).size).toBe(1);
     const other = await fetch(`${harness.baseUrl}/api/v1/gateway/${shop.listing.slug}`, {

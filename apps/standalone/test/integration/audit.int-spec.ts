@@ -5,19 +5,19 @@ import { adminCommands } from '../../src/admin/commands.js';
 import { statefulServices } from '../../src/stateful-services.js';
 
 interface Case {
-  /** What the command is run with, and what is done before so that it has something to do. */
+  /** The options of the command, and a statement that prepares data for it. */
   options?: Record<string, string>;
   before?: string;
 }
 
-/** Of each command that changes something, in the order in which they are run. */
+/** Commands that change something, in the order in which they are run. */
 const CHANGING: Record<string, Case> = {
   'listings seed': { options: { listings: '50' } },
   'scores recompute': {
     before: `INSERT INTO reputation.accounts (party_id, account_id) SELECT id, id FROM gen_random_uuid() id`,
   },
 };
-/** Of each that only looks. */
+/** Commands that only read. */
 const LOOKING: Record<string, Case> = {
   'listing duplicates': {},
   'books verify': {},
@@ -28,10 +28,13 @@ const LOOKING: Record<string, Case> = {
   doctor: {},
 };
 
-/** Those that ask the running marketplace are tried by admin-commands.e2e-spec. */
+/** admin-commands.e2e-spec tests the commands that use the running marketplace. */
 const onDatabases = adminCommands.filter(({ worksOn }) => worksOn !== 'http');
 
-/** What needs a chain, whose entries its own tests look for (refunds.int-spec, payouts.e2e-spec); and what copies data, with no database to note it in. */
+/**
+ * Commands that need a chain, whose audit entries refunds.int-spec and payouts.e2e-spec check, and commands that copy
+ * data and have no database to record it in.
+ */
 const ELSEWHERE = [
   'payouts export',
   'payouts confirm',
@@ -51,7 +54,7 @@ describe('the audit', () => {
     for (const { database } of statefulServices) await migrate(database, databaseUrl);
   }, 60_000);
 
-  /** Rows of every table but the audit's, as a number that any change of a row changes. */
+  /** A digest of the rows of all tables except the audit's. */
   const digest = async (): Promise<string[]> => {
     const tables = await query<{
       name: string;
@@ -75,7 +78,7 @@ describe('the audit', () => {
     );
     return (await query<{ entry: string }>(rows.join(' UNION ALL '))).map(({ entry }) => entry);
   };
-  /** @returns the tables that it changed. */
+  /** Runs a command. @returns the tables that it changed. */
   const run = async (name: string, { options = {}, before }: Case): Promise<string[]> => {
     if (before) await query(before);
     const earlier = await digest();

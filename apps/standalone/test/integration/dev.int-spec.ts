@@ -8,12 +8,12 @@ const REPOSITORY = fileURLToPath(new URL('../../../..', import.meta.url));
 const START_TIMEOUT_MS = 240_000;
 const CHANGE_TIMEOUT_MS = 90_000;
 const MAX_SECONDS = 10;
-/** How long something takes says nothing where many other programs wait for the same processors. */
+/** On a busy machine, durations are not significant. */
 const isMachineBusy = (): boolean => loadavg()[0]! > 2 * availableParallelism();
-/** Installing links to and building a copy of the tree takes longer than `npm test` should. */
+/** Copying and building the tree takes too long for `npm test`. */
 const inTestAll = process.env.TEST_SERVERS === 'required' ? describe : describe.skip;
 
-/** Copies the tree and its build. Packages of npm are links to those of the checkout; packages of the workspace are the copied ones. */
+/** Copies the tree and its build. npm packages are links to the checkout; workspace packages are copied. */
 async function copyTree(to: string): Promise<void> {
   const isCopied = (path: string): boolean => !['node_modules', '.git', '.data'].includes(basename(path));
   await cp(REPOSITORY, to, { recursive: true, filter: isCopied });

@@ -25,7 +25,7 @@ import { admin } from '../support/admin.js';
 
 const OPERATOR = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C';
 
-/** What is wrong, with what it is wrong with. */
+/** The problems that the doctor reports. */
 const problemsWith = async (env: Environment): Promise<string[]> =>
   (await diagnose(services, env)).flatMap(({ subject, problems }) =>
     problems.map((problem) => `${subject}: ${problem}`),
@@ -302,7 +302,7 @@ describe('doctor: rails', () => {
   });
 
   it('finds a token with other decimals than USDC', async () => {
-    // PUSH1 18, and that as one word.
+    // Code that returns the word 18.
     await chain.node.request('anvil_setCode', [OPERATOR, '0x601260005260206000f3']);
     expect(await problemsWith({ ...env, PAYMENTS_LEDGER_X402_USDC: `eip155:31337=${OPERATOR}` })).toEqual([
       expect.stringMatching(/has 18 decimals, and USDC has 6$/),
@@ -311,7 +311,7 @@ describe('doctor: rails', () => {
 
   it('finds a server whose chain stands still', async () => {
     const past = await startEvmHarness();
-    // The chain believes that it is an hour earlier.
+    // Sets the chain's clock back by an hour.
     await past.node.request('anvil_setTime', [Math.floor(Date.now() / 1_000) - 3_600]).catch(() => undefined);
     await past.node.mine(1);
     const problems = await problemsWith({ ...env, IDENTITY_EVM_RPC_URLS: `31337=${past.node.url}` });

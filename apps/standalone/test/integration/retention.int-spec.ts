@@ -8,7 +8,10 @@ import { statefulServices } from '../../src/stateful-services.js';
 
 const DOCUMENT = new URL('../../../../docs/operations.md', import.meta.url);
 
-/** The table in the document: `catalog.listings` with the job that prunes it; tables and jobs of each service are those of all. */
+/**
+ * Reads the table in the document: `catalog.listings` with the job that prunes it. Tables and jobs of each service
+ * apply to all services.
+ */
 function documented(): { table: string; service: string; job: string | undefined }[] {
   const [, section] = readFileSync(DOCUMENT, 'utf8').split('## What is kept, and for how long\n');
   const rows = section!

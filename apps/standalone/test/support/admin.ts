@@ -9,13 +9,16 @@ export interface AdminAnswer {
   output: string;
 }
 
-/** `npm run admin -- <words>`, built, with nothing of this process's environment but what finding programs takes. */
+/**
+ * Starts the built `npm run admin -- <words>`. Of this process's environment it only gets what is needed to find
+ * programs.
+ */
 export function startAdmin(env: Record<string, string>, ...words: string[]): OwnProcess {
   const { PATH, HOME, TMPDIR } = process.env;
   return startOwnProcess(process.execPath, [ENTRY, ...words], { env: { PATH, HOME, TMPDIR, ...env } });
 }
 
-/** The same, when it has ended. */
+/** Runs the command to its end. */
 export async function admin(env: Record<string, string>, ...words: string[]): Promise<AdminAnswer> {
   const command = startAdmin(env, ...words);
   return { code: await command.ended, output: command.output().trimEnd() };

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from 'playwright-core';
 import type { Agent, Harness } from './harness.js';
 
-/** Debian's Chromium, as it starts for root on a machine without a screen. */
+/** Starts Debian's Chromium as root on a machine without a screen. */
 export const startBrowser = (): Promise<Browser> =>
   chromium.launch({
     executablePath: findProgram('chromium', 'chromium'),

@@ -19,7 +19,7 @@ export const inEachMode = (title: string, suite: (harness: Harness) => void): vo
   );
 };
 
-/** `describe` in standalone only, for what no service does and for long tests of clients. */
+/** `describe` in standalone mode only, for tests without services and for long tests of clients. */
 export const inOneMode = (title: string, suite: (harness: Harness) => void): void => {
   const [harness] = harnesses as [Harness];
   (harness.mode === 'standalone' ? describe : describe.skip)(`${title}, ${harness.mode}`, () => suite(harness));

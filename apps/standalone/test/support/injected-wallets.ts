@@ -5,7 +5,10 @@ import type { BrowserContext } from 'playwright-core';
 import type { Hex } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 
-/** Puts a wallet into every page of a window, as an extension does that announces itself by EIP-6963. @returns what it was asked to sign. */
+/**
+ * Adds a wallet to every page of a window, like an extension that announces itself by EIP-6963.
+ * @returns the messages that it signed.
+ */
 export async function injectEvmWallet(context: BrowserContext, key: Hex): Promise<string[]> {
   const account = privateKeyToAccount(key);
   const signed: string[] = [];
@@ -36,7 +39,7 @@ export async function injectEvmWallet(context: BrowserContext, key: Hex): Promis
   return signed;
 }
 
-/** The same for a Solana wallet that registers itself by the Wallet Standard. */
+/** Adds a Solana wallet that registers itself by the Wallet Standard. */
 export async function injectSolanaWallet(context: BrowserContext): Promise<{ address: string; signed: string[] }> {
   const key = ed25519.utils.randomPrivateKey();
   const address = bs58.encode(ed25519.getPublicKey(key));

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { Agent } from './harness.js';
 
 const PROJECT = fileURLToPath(new URL('../../../..', import.meta.url));
-/** The commands of docs/paying.md below a heading, block by block. */
+/** Returns the blocks of commands in docs/paying.md under a heading. */
 export const commandsBelow = (heading: string): string[] =>
   [
     ...readFileSync(`${PROJECT}docs/paying.md`, 'utf8')
@@ -13,7 +13,7 @@ export const commandsBelow = (heading: string): string[] =>
       .matchAll(/```sh\n(.*?)```/gs),
   ].map(([, commands]) => commands!);
 
-/** Runs these commands as a reader of the page would. @returns their output. */
+/** Runs these commands as written on the page. @returns their output. */
 export async function runAsWritten(
   commands: string,
   { market }: Pick<Agent, 'market'>,

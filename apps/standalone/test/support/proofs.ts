@@ -1,6 +1,6 @@
 import { solveProofOfWork, type ChallengeRequest, type Marketplace, type Wallet, type WalletProof } from '@market/sdk';
 
-/** The answer of a wallet to a challenge that this client asks for. */
+/** Requests a challenge and answers it with the wallet. */
 export async function proofOf(
   market: Marketplace,
   wallet: Wallet,
@@ -11,7 +11,7 @@ export async function proofOf(
   return { wallet_address: wallet.address, signature: await wallet.sign(message), nonce };
 }
 
-/** The same with the work that registration and recovery ask for. */
+/** Like `proofOf`, with the proof of work for registration and recovery. */
 export async function workProofOf(
   market: Marketplace,
   wallet: Wallet,

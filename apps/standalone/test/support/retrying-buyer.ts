@@ -12,12 +12,12 @@ export interface Purchase {
 }
 
 const PAUSE_MS = 100;
-/** The seller of these tests answers at once, so a request that takes longer waits for a process that has ended. */
+/** The seller of these tests answers immediately, so a longer request waits for a process that has ended. */
 const TIMEOUT_MS = 5_000;
 
 /**
- * A buyer that wants its answer, whatever happens to the marketplace: it repeats what got lost or was put off, always on
- * the same payment, and notes every status it saw. Nothing else is to be asked of a client.
+ * A buyer that repeats lost or deferred requests with the same payment until it is answered, and records every status.
+ * A real client need not do more.
  */
 export class RetryingBuyer {
   readonly statuses = new Map<number, number>();
@@ -29,7 +29,7 @@ export class RetryingBuyer {
     private readonly giveUpAfterMs = 120_000,
   ) {}
 
-  /** One call of the listing to its end. @throws when there is none in time. */
+  /** Makes one call and repeats it until it is answered. @throws if there is no answer in time. */
   async buy(body: object): Promise<Purchase> {
     const purchase: Purchase = { body, delivered: [] };
     const quoted = await this.until(

@@ -7,11 +7,11 @@ export const failureOf = (call: Promise<unknown>): Promise<MarketplaceError> =>
     (error: unknown) => (error instanceof MarketplaceError ? error : Promise.reject(error as Error)),
   );
 
-/** A second client of an agent, as another process would have: it shares the key and no state. */
+/** Creates a second client of an agent, as in another process: it shares the key and no state. */
 export const clientOf = ({ registration, market }: Agent, more: { fetch?: typeof fetch } = {}): Marketplace =>
   new Marketplace({ baseUrl: market.baseUrl, authorization: registration.authorization_header, ...more });
 
-/** A `fetch` that loses the answers to the first so many requests with a signature. */
+/** A `fetch` that loses the answers to the first `times` requests with a signature. */
 export function losingAnswers(times: number): { fetch: typeof fetch; lost(): number } {
   let lost = 0;
   const losing: typeof fetch = async (input, init) => {

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import type { Agent } from './harness.js';
 
-/** Billable answers an honest seller gave, by the request id under which it was called. */
+/** The seller's billable answers, by request id. */
 class Deliveries {
   private readonly answers = new Map<string, number>();
 
@@ -37,7 +37,7 @@ const describeListing = (): Pick<CreateListing, 'name' | 'description'> => ({
   description: 'Answers what it is asked, for the tests of the marketplace.',
 });
 
-/** A seller's server and its per_call listing: signed requests alone get in, and what it delivers is counted. */
+/** Starts a seller's server with a per_call listing. It accepts only signed requests and counts its deliveries. */
 export async function openShop(
   seller: Agent,
   handler: Handler = ({ body }) => ({ echo: body }),
@@ -70,7 +70,9 @@ export async function openShop(
   return { listing: created, deliveries, requests, close: () => server.close() };
 }
 
-/** A seller's server that answers with raw bytes: its handler gets the socket after the head of the request. */
+/**
+ * A seller's server that answers with raw bytes: its handler gets the socket after the head of the request was read.
+ */
 export interface RogueServer {
   readonly url: string;
   readonly calls: number;
@@ -100,7 +102,7 @@ export async function rogueServer(
   };
 }
 
-/** A per_call listing of a server whose calls are not counted. */
+/** Creates a per_call listing for a server whose calls are not counted. */
 export function listServer(seller: Agent, url: string, listing: Partial<CreateListing> = {}): Promise<CreatedListing> {
   return seller.market.listings.create({
     ...describeListing(),

@@ -12,7 +12,7 @@ import type { Agent, Harness } from './harness.js';
 
 let feeds = 0;
 
-/** A listing that is subscribed to, not called. */
+/** Creates a listing with a subscription. */
 export function listFeed(seller: Agent, listing: Partial<CreateListing> = {}): Promise<CreatedListing> {
   return seller.market.listings.create({
     name: `Feed ${(feeds += 1)} of a test`,
@@ -39,7 +39,7 @@ export async function offerOf(agent: Agent, listing: { id: string }, wish: objec
   return bodyOf(answer).data as SubscriptionOffer;
 }
 
-/** Asks for an offer and pays it in the sandbox. @returns the offer. */
+/** Requests an offer and pays it in the sandbox. @returns the offer. */
 export async function paidOffer(
   agent: Agent,
   listing: { id: string },
@@ -92,7 +92,7 @@ export const letTimePass = (
       await client.query('UPDATE payments_ledger.payments SET recheck_at = now() WHERE id = $1', [what.look]);
   });
 
-/** The status of a refusal, and its reason. */
+/** Returns the status and the reason of a refusal. */
 export async function refusal(outcome: Promise<unknown>): Promise<[number, string | undefined]> {
   const error: unknown = await outcome.then(
     (value) => new Error(`it was not refused: ${JSON.stringify(value)}`),

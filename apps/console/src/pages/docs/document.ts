@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { ApiError, reach } from '../../api/client.js';
 
-/** As much of OpenAPI 3.1 and JSON Schema as the marketplace's own document uses. */
+/** The part of OpenAPI 3.1 and JSON Schema that the marketplace's own document uses. */
 export interface Schema {
   $ref?: string;
   type?: string;
@@ -60,7 +60,7 @@ export interface Operation {
   path: string;
 }
 
-/** The interface as the marketplace describes it. */
+/** The OpenAPI document of the marketplace. */
 export class Description {
   readonly tags: { name: string; description: string }[];
   readonly operations: Operation[];
@@ -75,7 +75,7 @@ export class Description {
     );
   }
 
-  /** What a reference refers to; the thing itself where it is none. */
+  /** Returns the target of a reference, or the object itself if it is not a reference. */
   the<T extends Reference>(target: T): T {
     if (!target.$ref) return target;
     const names = target.$ref.slice('#/'.length).split('/');

@@ -2,7 +2,7 @@ import { Code } from '../../parts/code.js';
 
 const API = `${window.location.origin}/api/v1`;
 
-/** What a newcomer needs before the reference. */
+/** An introduction before the reference. */
 export const Guide = () => (
   <>
     <section aria-labelledby="begin">

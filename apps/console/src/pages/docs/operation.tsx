@@ -2,7 +2,7 @@ import { useState, type ReactNode } from 'react';
 import { Json } from '../../parts/code.js';
 import type { Answer, Description, Operation, Schema } from './document.js';
 
-/** Folded content, which is made only once it is looked at: all of it together would be the whole document at once. */
+/** Folded content, which is rendered only when it is opened, because all of it together is the whole document. */
 function Fold({ id, title, children }: { id?: string; title: ReactNode; children: () => ReactNode }) {
   const [isOpen, setOpen] = useState(id !== undefined && window.location.hash === `#${id}`);
   return (
@@ -13,7 +13,7 @@ function Fold({ id, title, children }: { id?: string; title: ReactNode; children
   );
 }
 
-/** One operation: who may use it, what it takes and what it answers. */
+/** One operation: its access rule, parameters and answers. */
 export function OperationDocs({ operation, of }: { operation: Operation; of: Description }) {
   const { operationId, method, path, summary, description, parameters = [], requestBody, responses } = operation;
   const body = requestBody?.content['application/json'];
@@ -137,7 +137,7 @@ function Fields({ schema, of }: { schema: Schema; of: Description }) {
 
 const variantsOf = ({ anyOf, oneOf }: Schema): Schema[] | undefined => anyOf ?? oneOf;
 
-/** The first object that a schema is, may be, or is a list of. */
+/** Returns the first object schema that a schema is, may be, or is a list of. */
 function objectIn(schema: Schema, of: Description): Schema {
   const known = of.the(schema);
   if (known.items) return objectIn(known.items, of);
@@ -148,7 +148,7 @@ function objectIn(schema: Schema, of: Description): Schema {
   );
 }
 
-/** `text (uuid) or null`, with its bounds. */
+/** Describes a type as in `text (uuid) or null`, with its bounds. */
 function kindOf(schema: Schema, of: Description): string {
   const known = of.the(schema);
   const { type, format, enum: values, items, minimum, maximum, minLength, maxLength, default: fallback } = known;

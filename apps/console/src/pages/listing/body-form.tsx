@@ -14,8 +14,8 @@ interface Schema {
 type Fields = Record<string, unknown>;
 
 /**
- * The body of a call: a field for each plain property that the listing's schema has, and JSON for all else. The marketplace checks the
- * body by the whole schema before anything is offered.
+ * The body of a call: a field for each simple property of the listing's schema, and JSON for everything else. The
+ * marketplace checks the body against the whole schema before it makes an offer.
  */
 export function BodyForm({
   schema,
@@ -24,7 +24,7 @@ export function BodyForm({
 }: {
   schema: unknown;
   body: unknown;
-  /** Undefined while what is written is no JSON object. */
+  /** Undefined while the text is not a JSON object. */
   onChange: (body: unknown) => void;
 }) {
   const properties = Object.entries((schema as Schema | null)?.properties ?? {});
@@ -165,7 +165,7 @@ function Field({
   );
 }
 
-/** Undefined for what a plain field cannot hold. */
+/** Undefined if a simple field cannot edit the type. */
 function kindOf(schema: Schema): 'choice' | 'boolean' | 'number' | 'text' | undefined {
   if (Array.isArray(schema.enum)) return 'choice';
   if (schema.type === 'boolean') return 'boolean';

@@ -7,7 +7,7 @@ import { Empty, Loaded } from '../../parts/states.js';
 const DAYS = 30;
 const DAY_MS = 86_400_000;
 
-/** How calls went, as the marketplace measured it. */
+/** The quality of calls, as the marketplace measured it. */
 export function Quality({ listing }: { listing: ListingDetail }) {
   const quality = useListingQuality(listing.id);
   return (

@@ -11,7 +11,7 @@ const WHY_PROVISIONAL: Record<string, string> = {
   few_independent_buyers: 'Few different agents bought from it, so the score says little yet.',
 };
 
-/** Who sells, and what its score stands on. */
+/** The seller and its score. */
 export function Seller({ provider }: { provider: Pick<ListingProvider, 'id' | 'display_name' | 'is_verified'> }) {
   const score = useScore(provider.id);
   return (

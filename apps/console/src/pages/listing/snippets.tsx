@@ -1,7 +1,7 @@
 import type { ListingDetail } from '@market/sdk';
 import { Code } from '../../parts/code.js';
 
-/** The same call in a shell and in a program. */
+/** The same call as a shell command and as a program. */
 export function Snippets({ listing, body }: { listing: ListingDetail; body: unknown }) {
   const snippets = {
     curl: curl(listing, body),
@@ -15,7 +15,7 @@ export function Snippets({ listing, body }: { listing: ListingDetail; body: unkn
   ));
 }
 
-/** In single quotes a shell takes everything as it is but the single quote. */
+/** In single quotes, a shell interprets no character except the single quote. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 const curl = ({ slug }: ListingDetail, body: unknown): string =>

@@ -4,35 +4,35 @@ import type { Fixtures } from './fixtures.js';
 /** An exact answer: the status, and for a refusal its code and reason. */
 export type Expected = readonly [status: number, code?: string, reason?: string];
 
-/** What an id in a path or a body names, and what is answered to whom. */
+/** The id in a path or a body, and the answers to different callers. */
 interface OwnedId {
-  /** Of the path, or else the field of the body. */
+  /** The name of the parameter in the path, or of the field in the body. */
   parameter: string;
-  /** One that the owner may use up. */
+  /** Returns an id that the owner may use up. */
   own(fixtures: Fixtures): string | Promise<string>;
-  /** The reason of the 404 for what does not exist, and for what exists and is not the caller's to know. */
+  /** The reason of the 404 for ids that do not exist or that the caller may not see. */
   unknown: string;
-  /** To accounts that do not own it; as unknown where nothing is said. */
+  /** The answer to accounts that do not own it; by default the same as for unknown ids. */
   strangers?: Expected;
-  /** To what is no id at all; as unknown where nothing is said. */
+  /** The answer to a malformed id; by default the same as for unknown ids. */
   malformed?: Expected;
-  /** Of the same resource, where the operation takes slugs; others say that it is unknown. */
+  /** The slug of the same resource if the operation accepts slugs; other operations answer that it is unknown. */
   slug?(fixtures: Fixtures): string;
-  /** Ids of the same kind that only their owner can see at all. */
+  /** Ids of the same kind that only their owner can see. */
   hidden?(fixtures: Fixtures): string[];
 }
 
 export interface AccessRow {
   id?: OwnedId;
-  /** To its owner, with the document's first example as the body; the operation's own success where nothing is said. */
+  /** The answer to the owner, with the document's first example as the body; by default the operation's success. */
   granted?: Expected;
-  /** To the keys of an agent that is claimed, as the owner is. */
+  /** The answer to the keys of an agent that is claimed, as the owner is. */
   toClaimed?: Expected;
-  /** In place of the document's example. */
+  /** Replaces the document's example. */
   body?(fixtures: Fixtures): object | Promise<object>;
-  /** It names the wallets that sellers are paid to, to everybody. */
+  /** The answer contains the payout wallets of sellers for all callers. */
   namesPayees?: true;
-  /** It ends the session it is sent with. */
+  /** The operation ends the session of the request. */
   endsSession?: true;
 }
 
@@ -41,7 +41,7 @@ const forbidden = (reason: string): Expected => [403, 'FORBIDDEN', reason];
 
 const hiddenListings = ({ draft, suspended }: Fixtures): string[] => [draft.id, suspended.id];
 
-/** A listing of one's own, to be changed or removed. */
+/** A listing of the owner, which is changed or removed. */
 const ownListing: OwnedId = {
   parameter: 'listingId',
   own: async (fixtures) => (await fixtures.listing()).id,
@@ -56,7 +56,7 @@ const ownEndpoint: OwnedId = {
   hidden: hiddenListings,
 };
 
-/** For everybody, while it is on sale. */
+/** A listing that everyone can see while it is active. */
 const shownListing: AccessRow = {
   id: {
     parameter: 'listingId',
@@ -68,7 +68,7 @@ const shownListing: AccessRow = {
   },
 };
 
-/** For operators, who see listings in every state. */
+/** Operators can see listings in every state. */
 const anyListing: AccessRow = {
   id: {
     parameter: 'listingId',
@@ -86,7 +86,7 @@ const unknownAgent: OwnedId = {
 const ownReceipt: OwnedId = { parameter: 'receiptId', own: ({ receiptId }) => receiptId, unknown: 'receipt_not_found' };
 const ownWallet: OwnedId = { parameter: 'id', own: ({ walletId }) => walletId, unknown: 'wallet_not_found' };
 
-/** In a body, what is no uuid is refused as such. */
+/** In a body, an id that is not a uuid is refused as invalid. */
 const listingInBody = {
   parameter: 'listing_id',
   unknown: 'listing_not_found',
@@ -94,7 +94,7 @@ const listingInBody = {
   hidden: hiddenListings,
 };
 
-/** A listing that whoever calls it is asked to pay for. */
+/** A listing whose callers are asked to pay. */
 const soldListing: AccessRow = {
   id: {
     parameter: 'listingId',
@@ -107,7 +107,10 @@ const soldListing: AccessRow = {
   granted: [402, 'PAYMENT_REQUIRED'],
 };
 
-/** What the OpenAPI document does not say of an operation: whose its resource is. Every operation has a row, also where there is nothing to say. */
+/**
+ * The ownership rules of operations, which the OpenAPI document does not contain. Every operation has a row, even if it
+ * has no rules.
+ */
 export const ACCESS_ROWS: Record<string, AccessRow> = {
   getHealth: {},
   getOpenApi: {},

@@ -17,20 +17,23 @@ const CODES = [
   ],
   ...['GONE', 'METHOD_NOT_ALLOWED', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'],
 ];
-/** Answers to a connection that has not sent the whole head of a request. */
+/** Statuses of requests whose head was not completely read. */
 const UNREAD = [408, 431];
-/** Answers to a request that reaches no operation, because its path, method or bytes are wrong. */
+/** Statuses of requests that reach no operation, because their path, method or bytes are invalid. */
 const UNROUTED = [...UNREAD, 400, 404, 405, 413, 415, 417];
-/** What no answer may contain: stack traces, paths, names of dependencies, SQL. */
+/** Patterns that no answer may contain: stack traces, paths, names of dependencies, SQL. */
 export const OURS =
   /\bat [\w.<> ]+ \(|node_modules|\/src\/|\/dist\/|[cm]?[jt]s:\d+:\d+|\bSELECT\b.+\bFROM\b|INSERT INTO|\bUPDATE \w+ SET|violates|relation "|syntax error at|duplicate key|rpc\.[a-z]|payments_ledger|QueryFailed|ECONN|TypeError|ZodError/;
 const BANNERS = ['server', 'x-powered-by', 'via', 'x-aspnet-version', 'sourcemap', 'x-sourcemap'];
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
-/** What is known of the answers that a request may get. */
+/** The documented answers to a request. */
 export type Answers = Pick<Operation, 'id' | 'name' | 'answers'>;
 
-/** Checks answers against the contract: the status is documented, the body fits its schema without further fields, and nothing internal is disclosed. */
+/**
+ * Checks answers against the contract: the status is documented, the body fits its schema without further fields, and
+ * no internals are disclosed.
+ */
 export class AnswerCheck {
   private readonly validators = new Map<Schema, ValidateFunction>();
   private readonly ajv = addFormats.default(new Ajv2020({ strict: false, allErrors: false, validateFormats: true }));
@@ -40,9 +43,9 @@ export class AnswerCheck {
   }
 
   /**
-   * Everything that is wrong with an answer, in words.
-   * @param operation which the request was routed to; undefined where it cannot have reached any.
-   * @param foreign what the answer must not hold, such as credentials and other accounts' secrets.
+   * Returns all problems of an answer as texts.
+   * @param operation which the request was routed to; undefined if it cannot have reached any.
+   * @param foreign what the answer must not contain, such as credentials and other accounts' secrets.
    */
   problemsOf(
     operation: Answers | undefined,
@@ -108,7 +111,7 @@ export class AnswerCheck {
     return known;
   }
 
-  /** The schema without references, so that it can be closed where it is used. */
+  /** Replaces references by their schemas, so that each use can be closed separately. */
   private inlined(schema: Schema): Schema {
     if (schema.$ref) return this.inlined(this.description.document.components.schemas[schema.$ref.split('/').at(-1)!]!);
     return mapSchemas(schema, (member) => this.inlined(member));
@@ -127,10 +130,7 @@ function errorProblems({ error }: ErrorEnvelope): string[] {
   return problems;
 }
 
-/**
- * The same schema for an answer that has no field beside the documented ones. `details` and what a seller answered are
- * open by contract.
- */
+/** Forbids fields that are not documented. `details` and the answers of sellers are open by contract. */
 function closed(schema: Schema, name = ''): Schema {
   const members = mapSchemas(schema, (member, memberName) => closed(member, memberName));
   const isClosed =
@@ -140,7 +140,7 @@ function closed(schema: Schema, name = ''): Schema {
   return isClosed ? ({ ...open(members), unevaluatedProperties: false } as Schema) : members;
 }
 
-/** The parts of an `allOf` are closed together, not each against the others. */
+/** The parts of an `allOf` are closed together instead of individually. */
 function open(schema: Schema): Schema {
   return schema.allOf
     ? {

@@ -5,7 +5,7 @@ import type { Values } from './values.js';
 const utf16 = (text: string): Buffer => Buffer.from(text, 'utf16le');
 const repeated = (depth: number, open: string, close: string): string => open.repeat(depth) + close.repeat(depth);
 
-/** Bodies that are wrong as a whole. */
+/** Bodies that are invalid as a whole. */
 export const BAD_BODIES: readonly (string | Buffer)[] = [
   ...[
     '',
@@ -90,9 +90,9 @@ interface Place {
 }
 
 /**
- * One thing wrong with a body that is good.
- * @param where picks the member, and `what` the value, each out of as many as there are.
- * @returns the body, and what was done to it.
+ * Adds one error to a valid body.
+ * @param where chooses the member, and `what` the value, each from the given number of choices.
+ * @returns the body, and a description of the error.
  */
 export function spoilt(
   good: object,

@@ -3,8 +3,8 @@ import type pg from 'pg';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * What a refused write may change, and why. The name of a table stands for it in every schema; columns are those
- * that may change in rows which otherwise must not.
+ * What a refused write may change, and why. A table name applies to every schema. If columns are named, only these may
+ * change.
  */
 const BOOKKEEPING: Record<string, { why: string; columns?: string[] }> = {
   challenges: { why: 'a wallet proof is used up by being tried, and new ones replace old ones' },
@@ -24,7 +24,7 @@ const IN_FLIGHT = 'events under way';
 const LOOK_INTERVAL_MS = 300;
 const MAX_LOOKS = 100;
 
-/** Detects changes in the database of a whole marketplace, except those that a refused write may make. */
+/** Detects changes in the database of a whole marketplace, except those that refused writes may make. */
 export class DatabaseWatch {
   private constructor(
     private readonly client: pg.Client,
@@ -47,7 +47,10 @@ export class DatabaseWatch {
     return new Map(rows.map(({ name, digest }) => [name, digest]));
   }
 
-  /** The tables that the work changes whenever it is done: what changes once is what a job or an earlier event does meanwhile. */
+  /**
+   * Returns the tables that change every time the work is done. A table that changes only once was changed by a job or
+   * an earlier event.
+   */
   async changedBy(work: () => Promise<unknown>): Promise<string[]> {
     const changed = await this.changedDuring(work);
     if (changed.length === 0) return changed;
@@ -63,8 +66,8 @@ export class DatabaseWatch {
   }
 
   /**
-   * The digest once every event was handled by all that consume it, and two looks in a row are alike. It waits for so many looks instead of for
-   * so long: a busy machine makes them as slow as the work they wait for.
+   * Returns the digest after all events were handled and two consecutive digests are equal. It limits the number of
+   * digests instead of the time, because a busy machine slows down both.
    */
   private async settledDigest(): Promise<Digest> {
     let last = await this.digest();
@@ -83,7 +86,7 @@ export class DatabaseWatch {
 const differing = (before: Digest, after: Digest): string[] =>
   [...after].filter(([name, digest]) => before.get(name) !== digest).map(([name]) => name);
 
-/** How many events were emitted and not yet handled by a service that consumes them. */
+/** SQL that counts events that were emitted and not yet handled by all consumers. */
 function countInFlight(): string {
   const schemaOf = (service: string): string => service.replaceAll('-', '_');
   const waiting = SERVICE_NAMES.flatMap((consumer) =>
@@ -102,6 +105,6 @@ function digestOf({ schema, table, columns }: { schema: string; table: string; c
   const fields = columns
     .filter((column) => !BOOKKEEPING[table]?.columns?.includes(column))
     .map((column) => `t.${column}`);
-  // A sum, because it does not depend on an order that tables do not have.
+  // A sum is used because it does not depend on the order of rows.
   return `SELECT '${schema}.${table}' AS name, count(*) || ' ' || coalesce(sum(hashtextextended(ROW(${fields.join(', ')})::text, 0)::numeric), 0) AS digest FROM ${schema}.${table} t`;
 }

@@ -16,21 +16,21 @@ import { bodyOf, callOnce, payFor, quote, withRelayId } from '../buyer.js';
 import { freeFeed, listFeed, offerOf, subscribeOnce } from '../subscriber.js';
 import { registerAgent, type Agent, type Harness } from '../harness.js';
 
-/** A word that no answer contains by chance. */
+/** A random word that no answer contains by chance. */
 export const canary = (): string => `canary${randomBytes(9).toString('hex')}`;
 
 export const unknownKey = (): string =>
   apiKeyOf(Array.from({ length: CREDENTIAL_SECRET_LENGTH }, () => BASE62[randomInt(BASE62.length)]).join(''));
 
 const ALL_SCOPES: Scope[] = ['read', 'write', 'subscribe'];
-/** A human, signed in. */
+/** A signed-in human. */
 export interface Operator {
   readonly id: string;
   readonly wallet: Wallet;
   readonly token: string;
 }
 
-/** @returns a session of the wallet's human, whose account the first sign-in opens. */
+/** Signs in with a wallet. The first sign-in opens the human's account. @returns the session. */
 export async function signIn({ baseUrl }: Pick<Harness, 'baseUrl'>, wallet: Wallet = evmWallet()): Promise<Operator> {
   const market = new Marketplace({ baseUrl });
   const { message, nonce } = await market.challenge({ wallet_address: wallet.address, purpose: 'session' });
@@ -46,41 +46,41 @@ export async function signIn({ baseUrl }: Pick<Harness, 'baseUrl'>, wallet: Wall
 export const BOUGHT_BODY = { ask: 'the price of tea' };
 
 /**
- * The people of the adversarial tests and what they own. The owner sells and buys and has one of everything; the outsider
- * has nothing to do with it; the merchant is whom the owner buys from.
+ * The accounts of the adversarial tests and their resources. The owner sells and buys, and has one of everything. The
+ * outsider is unrelated to it. The owner buys from the merchant.
  */
 export class Fixtures {
-  /** What the owner alone may see, and nobody else in any answer. */
+  /** Texts that only the owner may see. */
   readonly secrets: string[] = [];
   readonly keys: Record<Scope | 'all' | 'revoked' | 'expired', string>;
-  /** Who claimed the owner. */
+  /** The human that has claimed the owner. */
   human: Operator;
-  /** Who operates the marketplace. */
+  /** An operator of the marketplace. */
   operator: Operator;
-  /** Who claimed nobody. */
+  /** A human that has claimed no agent. */
   stranger: Operator;
-  /** The wallet the owner registered with. */
+  /** The wallet with which the owner registered. */
   walletId: string;
-  /** The wallet that the owner is paid to. */
+  /** The owner's payout wallet. */
   payout: string;
-  /** A session token that is good for nothing any more. */
+  /** The token of a session that has ended. */
   endedSession: string;
   free: CreatedListing;
   perCall: CreatedListing;
   draft: CreatedListing;
   suspended: CreatedListing;
-  /** The merchant's, for operators to suspend. */
+  /** A listing of the merchant that operators may suspend. */
   spare: CreatedListing;
-  /** The merchant's; what the owner buys. */
+  /** A listing of the merchant that the owner buys. */
   shop: CreatedListing;
-  /** The merchant's, sold by the month. */
+  /** A listing of the merchant with a monthly subscription. */
   feed: CreatedListing;
-  /** For the feed; the owner has not paid it. */
+  /** An unpaid offer to the owner for the feed. */
   pendingPayment: SubscriptionOffer;
   subscriptionId: string;
   receiptId: string;
   gatewayRequestId: string;
-  /** Of the call that the owner paid for and got. */
+  /** The relay request id of a call that was delivered to the owner. */
   relayRequestId: string;
   transactionHash: string;
   offer: Offer;
@@ -107,7 +107,7 @@ export class Fixtures {
     return fixtures;
   }
 
-  /** A key of the owner that may be revoked. */
+  /** Creates a key of the owner that may be revoked. */
   async spareKey(scopes: Scope[] = ALL_SCOPES): Promise<{ id: string; key: string }> {
     const created = await this.owner.market.apiKeys.create({ name: this.secret(), scopes });
     this.secrets.push(created.id);
@@ -119,12 +119,12 @@ export class Fixtures {
     return this.owner.market.listings.create({ name, description, connection_instructions: this.secret(), ...fields });
   }
 
-  /** Where an endpoint answers. */
+  /** The URL of the seller's server. */
   get sellerUrl(): string {
     return `${this.servers[0]!.url}/call`;
   }
 
-  /** A listing with an endpoint, of which the owner alone knows where it is and what opens it. */
+  /** Creates a listing with an endpoint whose URL and credentials only the owner knows. */
   async perCallListing(fields: Partial<CreateListing> = {}): Promise<CreatedListing> {
     const url = new URL(`/${this.secret()}`, this.servers[0]!.url).href;
     const created = await this.listing({
@@ -138,24 +138,24 @@ export class Fixtures {
     return created;
   }
 
-  /** An offer that the owner has not paid. */
+  /** Creates an unpaid offer for the owner. */
   async unpaidOffer(): Promise<Offer> {
     const offer = await quote(this.owner, this.shop, { ask: canary() });
     this.secrets.push(offer.payment_id!, offer.relay_request_id);
     return offer;
   }
 
-  /** One that costs nothing. */
+  /** Creates a free listing of the merchant. */
   merchantsListing(): Promise<CreatedListing> {
     return listFeed(this.merchant, freeFeed);
   }
 
-  /** @returns the id of an agent that has nothing to do with anyone. */
+  /** Registers an unrelated agent. @returns its id. */
   async freshAgent(): Promise<string> {
     return (await registerAgent(this.harness)).id;
   }
 
-  /** A subscription of the owner. @returns its id. */
+  /** Creates a subscription of the owner. @returns its id. */
   async freshSubscription(): Promise<string> {
     const answer = await subscribeOnce(this.owner, { listing_id: (await this.merchantsListing()).id });
     expect(answer.status).toBe(201);

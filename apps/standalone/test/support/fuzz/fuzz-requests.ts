@@ -9,15 +9,15 @@ import { STRANGE_TEXTS, Values, type Known } from './values.js';
 const ACTORS = ['anonymous', 'agent', 'human'] as const;
 export type Actor = (typeof ACTORS)[number];
 
-/** A request as it is to be made; only what must be fresh is left open. */
+/** A planned request, which is complete except for fresh proofs. */
 export interface Plan {
   operation: Operation;
   actor: Actor;
-  /** Whether its body wants the proofs that only a live challenge gives. */
+  /** Whether its body needs the proofs of a live challenge. */
   isLive: boolean;
-  /** What is wrong with it, in words; nothing for a request as the document describes it. */
+  /** Descriptions of its errors; empty for a valid request. */
   done: string[];
-  /** @param live members of the body that were made a moment ago. */
+  /** @param live members of the body with fresh proofs. */
   request(live?: object): RawRequest;
 }
 
@@ -43,7 +43,7 @@ const TYPES = [
   '*/*',
 ];
 const ENCODINGS = ['gzip', 'br', 'deflate', 'identity', 'x', 'gzip, identity', ''];
-/** What Node lets into a header: visible Latin-1. */
+/** Keeps the characters that Node allows in headers: visible Latin-1. */
 const latin = (text: string): string => text.replaceAll(/[^\t\x20-\x7e\x80-\xff]/g, '').slice(0, 8_000);
 const HEADER_TEXTS = [
   ...new Set([
@@ -159,7 +159,7 @@ const PATH_FORMS: readonly ((path: string) => string)[] = [
   (path) => `${path}/${'x'.repeat(3_000)}`,
 ];
 
-/** A URL carries no half of a surrogate pair. */
+/** A URL cannot contain unpaired surrogates. */
 const encoded = (text: string): string => encodeURIComponent(text.replaceAll(/\p{Surrogate}/gu, '\ufffd'));
 const BAD_IDS = [
   ...STRANGE_TEXTS.filter((text) => text.length < 400).map(encoded),
@@ -186,7 +186,9 @@ interface Spoiling {
   what: number;
 }
 
-/** Every operation of the document, asked as described or with something wrong in body, query, headers, path or method. */
+/**
+ * Generates requests for every operation of the document, valid or with errors in body, query, headers, path or method.
+ */
 export function fuzzPlans(
   description: ApiDescription,
   known: Known,

@@ -11,14 +11,16 @@ import type { ApiDescription, Operation } from './operations.js';
 import type { RawAnswer, RawClient, RawRequest } from './raw-client.js';
 
 const CHUNK = 500;
-/** Then come new people: the others have lost by now what operations remove and change. */
+/**
+ * After this many requests, new fixtures are created, because operations have removed or changed parts of the old ones.
+ */
 const REQUESTS_PER_FIXTURES = 1_500;
 /** The number of refused writes that are repeated between two digests of the database. */
 const REPEAT_BATCH_SIZE = 1_000;
 const MAX_REPORTED = 30;
-/** No input may take the marketplace longer than this. A busy machine may exceed it once, but hardly twice in a row. */
+/** The maximum duration of a request. A busy machine may exceed it once, but hardly twice in a row. */
 const SLOW_MS = 5_000;
-/** Endpoint tests and gateway calls take as long as a seller does. */
+/** Endpoint tests and gateway calls depend on the seller's time. */
 const WAITS_FOR_SELLER = ['testEndpoint', 'executeCall', 'executeKeylessCall'];
 
 export interface FuzzSettings {
@@ -105,7 +107,7 @@ export class FuzzRun {
     this.tally.set(plan.operation.name, statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1));
   }
 
-  /** For signing out, a session that no other request uses. */
+  /** Returns a credential; for signing out, that of a session that no other request uses. */
   private async credentialOf(
     actor: Actor,
     request: Pick<RawRequest, 'method' | 'target'>,
@@ -119,7 +121,7 @@ export class FuzzRun {
     };
   }
 
-  /** @returns a complaint for each request that was refused and changed something nevertheless. */
+  /** @returns a problem for each refused request that changed something. */
   private async changersAmong(writes: Sent[]): Promise<string[]> {
     const accepted = new Set<Sent>();
     const changed = await this.watch.changedBy(() =>
@@ -128,7 +130,7 @@ export class FuzzRun {
       }),
     );
     if (changed.length === 0) return [];
-    // A request that is accepted when it is repeated may change anything.
+    // If a repeated request is accepted, it may change anything, so it is excluded.
     if (accepted.size > 0) return this.changersAmong(writes.filter((write) => !accepted.has(write)));
     if (writes.length === 1) return [told(writes[0]!, `is refused and changes ${changed.join(', ')}`)];
     const half = Math.ceil(writes.length / 2);
@@ -140,11 +142,11 @@ export class FuzzRun {
   }
 }
 
-/** A 402 stores the offer that it makes. */
+/** A 402 is excluded, because it stores an offer. */
 const isRefusedWrite = ({ request, answer }: Sent): boolean =>
   !['GET', 'HEAD', 'OPTIONS'].includes(request.method) && answer.status >= 400 && answer.status !== 402;
 
-/** The operation that a request is routed to; undefined where that cannot be told. */
+/** The operation that a request is routed to; undefined if it cannot be determined. */
 function operationAt(
   { operations }: ApiDescription,
   { method, target }: Pick<RawRequest, 'method' | 'target'>,
@@ -162,7 +164,7 @@ function operationAt(
   return candidates.sort((a, b) => a.path.split('{').length - b.path.split('{').length)[0];
 }
 
-/** The console's page of an agent, which is where the operation of the same name is without the interface's prefix. */
+/** The console's page of an agent, whose path is that of the operation without the prefix of the interface. */
 const AGENT_PAGE: Answers = {
   id: 'agentPage',
   name: "the console's page",
@@ -174,7 +176,7 @@ function pageAt({ method, target }: Pick<RawRequest, 'method' | 'target'>): Answ
   return isPage ? AGENT_PAGE : undefined;
 }
 
-/** Decoded like a router does it: an encoded slash stays within its segment. */
+/** Decodes a path like a router: an encoded slash stays within its segment. */
 function decoded(path: string): string | undefined {
   try {
     return path

@@ -1,4 +1,4 @@
-/** JSON text that no value stands for: numbers as they are spelled, or no JSON at all. */
+/** JSON text that JSON.stringify cannot produce: numbers in their original spelling, or invalid JSON. */
 export class Raw {
   constructor(readonly text: string) {}
 }
@@ -8,7 +8,7 @@ export class Twice {
   constructor(readonly value: unknown) {}
 }
 
-/** Like JSON.stringify, with members spelled as `Raw` and `Twice` say. Members that are undefined are left out. */
+/** Like JSON.stringify, but writes `Raw` and `Twice` as they specify. Undefined members are omitted. */
 export function jsonText(value: unknown): string {
   if (value instanceof Raw) return value.text;
   if (value instanceof Twice) return jsonText(value.value);

@@ -4,12 +4,12 @@ import { newId } from '@market/kernel';
 import { evmWallet, solanaWallet } from '@market/sdk';
 
 /**
- * What the document cannot know: values that name something of the fixtures, by the name under which operations take them, or
- * by that of the operation as well, where it uses up what the others need.
+ * Values that the document does not contain: ids and names of the fixtures, by the name of the parameter or field. If
+ * an operation uses up the values, they are listed under the operation's name as well.
  */
 export async function knownValues(fixtures: Fixtures): Promise<Known> {
   const { owner, outsider, merchant, human, free, perCall, draft, suspended, shop, feed } = fixtures;
-  // Those with endpoints are repeated so that they are chosen more often.
+  // Listings with endpoints are repeated, so that they are chosen more often.
   const listings = [free, perCall, perCall, perCall, draft, suspended, shop, shop, shop].flatMap(({ id, slug }) => [
     id,
     id,
@@ -67,7 +67,8 @@ export async function knownValues(fixtures: Fixtures): Promise<Known> {
     'X-Market-Payment-Network': ['eip155:84532'],
     'Idempotency-Key': ['one', 'two', 'three'],
     'If-None-Match': ['*', 'W/"x"'],
-    // Proofs of a payment exclude each other, and most values that fit the schema do not belong to this payment.
+    // The two proofs of a payment exclude each other, and most values that fit the schema do not belong to this
+    // payment.
     payload: [undefined],
     scheme: [undefined],
     network: [undefined],

@@ -22,13 +22,15 @@ async function walletProof(market: Marketplace, wallet: Wallet, purpose: Challen
   return { proof: { wallet_address: wallet.address, nonce, signature: await wallet.sign(message) }, pow };
 }
 
-/** Fields that are valid once and for minutes. With them a request passes the checks that the request of a real client passes. */
+/**
+ * Fields that are valid once and for a few minutes. With them a request passes the same checks as one of a real client.
+ */
 const PROOFS: Record<string, Proof> = {
   async register(_fixtures, anyone) {
     const { proof, pow } = await walletProof(anyone, evmWallet(), 'registration');
     return { ...proof, pow_nonce: await solveProofOfWork(pow) };
   },
-  /** Of an account whose keys no other request uses. */
+  /** Recovers an account whose keys no other request uses. */
   async recover(_fixtures, anyone) {
     const wallet = evmWallet();
     await anyone.register(wallet);
@@ -56,7 +58,7 @@ const PROOFS: Record<string, Proof> = {
     return { payment_id, relay_request_id: requirements.relayRequestId };
   },
   async createListing({ owner }) {
-    // The number of unused ones of an agent is limited, and a request that is refused does not use one.
+    // The number of unused challenges of an agent is limited, and a refused request does not use one.
     const answer = await owner.market.send('POST', '/listings/challenge');
     if (answer.status !== 200) return {};
     const puzzle = (answer.json as { data: ListingChallenge }).data;
@@ -66,7 +68,7 @@ const PROOFS: Record<string, Proof> = {
 
 export const PROVABLE = Object.keys(PROOFS);
 
-/** A fresh proof for the operation. @throws Error when the operation takes none. */
+/** Creates a fresh proof for the operation. @throws Error if the operation takes none. */
 export function liveProof(
   operationId: string,
   fixtures: Fixtures,

@@ -29,10 +29,10 @@ export interface Parameter {
   schema?: Schema;
 }
 
-/** Who may use an operation, as its `x-access` says. */
+/** Who may use an operation, according to its `x-access`. */
 interface Access {
   credential: 'none' | 'optional' | 'required';
-  /** The scope a key must hold; any key will do where it is absent. */
+  /** The scope that a key must have; if absent, any key may be used. */
   scope?: Scope;
   account_types: AccountType[];
   /** Also open to the session of the human who has claimed the agent in `agent_id`. */
@@ -46,7 +46,7 @@ export interface RequestBody {
   schema: Schema;
   /** The examples of the document, each of which is a valid body. */
   examples: object[];
-  /** Any JSON object, handed on as it is. */
+  /** Any JSON object, which is passed on unchanged. */
   isOpaque: boolean;
 }
 
@@ -55,7 +55,7 @@ export interface Operation {
   /** `PATCH /listings/{listingId}` */
   name: string;
   method: string;
-  /** Below `/api/v1`. */
+  /** Relative to `/api/v1`. */
   path: string;
   parameters: Parameter[];
   body: RequestBody | undefined;
@@ -82,7 +82,7 @@ export interface OpenApiDocument {
 
 const PREFIX = '/api/v1';
 
-/** The operations of the OpenAPI document, so that an operation that is added there is tested as well. */
+/** The operations of the OpenAPI document, so that new operations are tested automatically. */
 export class ApiDescription {
   readonly operations: Operation[];
 
@@ -104,7 +104,7 @@ export class ApiDescription {
     return found;
   }
 
-  /** Follows a reference, and takes the one member of an `allOf` for what it wraps. */
+  /** Resolves a reference, and replaces an `allOf` with one member by that member. */
   resolve(schema: Schema): Schema {
     if (schema.$ref) return this.resolve(this.document.components.schemas[schema.$ref.split('/').at(-1)!]!);
     if (schema.allOf?.length === 1) return this.resolve(schema.allOf[0]!);

@@ -3,7 +3,7 @@ import { Agent, request as httpRequest, type IncomingHttpHeaders, type IncomingM
 /** A request whose path and headers are sent without any correction, as an HTTP client would not send them. */
 export interface RawRequest {
   method: string;
-  /** With its query, from the root of the server; ASCII without blanks. */
+  /** Includes the query; ASCII without blanks. */
   target: string;
   /** A list sends the header that many times. */
   headers: Record<string, string | string[]>;
@@ -21,7 +21,7 @@ export interface RawAnswer {
 
 const TIMEOUT_MS = 20_000;
 
-/** Sends requests as they are, over connections that are kept. */
+/** Sends requests unchanged, over keep-alive connections. */
 export class RawClient {
   private readonly agent = new Agent({ keepAlive: true, maxSockets: 64 });
   private readonly address: { host: string; port: number };
@@ -36,7 +36,7 @@ export class RawClient {
     try {
       return await this.exchange(request, this.agent);
     } catch (error) {
-      // A server may close a kept connection at the very moment it is used again.
+      // A server may close a kept connection at the moment it is reused.
       if (!['ECONNRESET', 'EPIPE'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
       return this.exchange(request, new Agent());
     }

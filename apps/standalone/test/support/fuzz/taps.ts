@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import type pg from 'pg';
 
-/** A message that a service handed to the broker. */
+/** A message that a service published to the broker. */
 export interface BusMessage {
   /** The subject; for an answer, the subject of its request. */
   subject: string;
@@ -10,7 +10,7 @@ export interface BusMessage {
   payload: string;
 }
 
-/** The messages in the log of a nats-server that traces, in order. */
+/** Returns the messages in the log of a nats-server with tracing, in order. */
 export function messagesIn(natsLog: string): BusMessage[] {
   const asked = new Map<string, string>();
   const published = new Map<string, { subject: string; isAnswer: boolean }>();
@@ -31,7 +31,7 @@ export function messagesIn(natsLog: string): BusMessage[] {
   return messages;
 }
 
-/** Every command that a Redis server receives from now on. */
+/** Records every command that a Redis server receives from now on. */
 export class RedisTap {
   private constructor(
     private readonly socket: Socket,
@@ -58,7 +58,7 @@ export class RedisTap {
   }
 }
 
-/** Every row of every table, as text, by `schema.table`; bytes stand in hex. */
+/** Returns all rows of all tables, as text, by `schema.table`; bytes are in hex. */
 export async function dumpOf(client: pg.Client): Promise<Map<string, string>> {
   const { rows: tables } = await client.query<{ name: string }>(
     "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname NOT IN ('information_schema', 'pg_catalog')",

@@ -208,14 +208,14 @@ const OTHERS: readonly unknown[] = [
   new Raw(''),
 ];
 
-/** Values for a schema: good ones, and every kind of bad one. */
+/** Generates values for a schema, both valid and invalid. */
 export class Values {
   constructor(
     private readonly description: ApiDescription,
     private readonly known: Known,
   ) {}
 
-  /** A value that satisfies the schema. */
+  /** Returns values that satisfy the schema. */
   good(unresolved: Schema, name = ''): fc.Arbitrary<unknown> {
     const schema = this.description.resolve(unresolved);
     const known = this.known[name];
@@ -227,7 +227,7 @@ export class Values {
     return this.typed(schema, name);
   }
 
-  /** Values that violate the schema, or are at its limits. */
+  /** Returns values that violate the schema or are at its limits. */
   bad(unresolved: Schema): readonly unknown[] {
     const schema = this.description.resolve(unresolved);
     const { minLength, maxLength, minimum, maximum, minItems, maxItems, items } = schema;
@@ -294,7 +294,7 @@ function text({ format, minLength = 0, maxLength = 60 }: Schema): fc.Arbitrary<s
   if (format === 'date-time')
     return fc.constantFrom('2026-01-01T00:00:00Z', '2099-12-31T23:59:59.999+02:00', '2020-01-01');
   const max = Math.min(maxLength, Math.max(minLength, 60));
-  // Its length is counted in code points, as the marketplace does.
+  // The length is counted in code points, as the marketplace does.
   return fc
     .array(fc.constantFrom(...'abc XYZ 019 -_.,!éß漢🦀'), { minLength, maxLength: max })
     .map((units) => units.join(''));
