@@ -21,7 +21,7 @@ const lockPayer = sql(
   `INSERT INTO payers (network, asset, payer) SELECT network, asset, payer FROM authorizations WHERE id = $1
    ON CONFLICT (network, asset, payer) DO UPDATE SET payer = excluded.payer RETURNING network, asset, payer, settles_first_since, settled_base_units`,
 );
-/** Calls in flight that a payer's signatures pay and that are not settled yet. */
+/** The number and the sum of a payer's calls in progress that signatures pay and that are not settled yet. */
 const unsettled = sql(
   'authorizations.unsettled',
   `SELECT count(*)::int AS count, coalesce(sum(p.amount_base_units), 0) AS base_units FROM authorizations a JOIN payments p ON p.id = a.payment_id AND p.authorization_id = a.id
@@ -39,7 +39,10 @@ interface PayerRow {
   settles_first_since: Date | null;
   settled_base_units: string;
 }
-/** The balance of a payer's wallet at the time when this much of its authorizations had been settled; null if it is not known. */
+/**
+ * The balance of a payer's wallet, and the sum of its authorizations that had been settled by then. The balance is null
+ * if it is not known.
+ */
 interface Funds {
   balance: bigint | null;
   settledBaseUnits: bigint;
@@ -64,8 +67,8 @@ export class ClaimSignedPayment {
   ) {}
 
   /**
-   * @returns null if it cannot be claimed or was paid meanwhile; the caller reads it again. @throws Refusal
-   * `too_many_unsettled`, or the refusal of the settlement if that comes first.
+   * @returns null if the payment cannot be claimed or was paid meanwhile; the caller reads it again.
+   * @throws Refusal `too_many_unsettled`, or the refusal of the settlement if the payment is settled first.
    */
   async execute(
     payment: PaymentRow,
@@ -105,7 +108,7 @@ export class ClaimSignedPayment {
     const limit = this.config.unsettledPerPayer;
     if (funds.balance === null && others!.count >= limit)
       throw refuse(claimPayment, 'too_many_unsettled', { limit, retry_after_seconds: 1 });
-    // Not known right after a start, until the facilitator has named the account that pays fees.
+    // Right after a start this is unknown, until the facilitator has named the account that pays fees.
     const { maxTimeoutSeconds = Infinity } = this.authorizations.requirementsOf(payment) ?? {};
     if (payer!.settles_first_since !== null || leaseMs > maxTimeoutSeconds * 1_000) {
       await this.budgets.reserve(tx, payment, context);

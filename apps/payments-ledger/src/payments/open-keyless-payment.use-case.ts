@@ -34,7 +34,7 @@ interface Offered {
 
 const find = sql('payments.find-keyless', `SELECT ${paymentColumns('p')} FROM payments p WHERE relay_request_id = $1`);
 
-/** Rolls a transaction back whose authorization could not be held. */
+/** Rolls back the transaction if the authorization could not be held. */
 class NotHeld extends Error {
   constructor(readonly reason: string) {
     super(reason);
@@ -83,7 +83,7 @@ export class OpenKeylessPayment {
         );
     if (checked && !checked.valid) return rejected(checked.reason);
     const { accountId: buyerId, mayPay } = await this.accounts.forceFetch(signed.payer, { context });
-    // A disabled wallet may still ask for the result of what it paid earlier.
+    // A disabled wallet may still request the result of an earlier payment.
     if (!known && !mayPay) throw refuse(openKeylessPayment, 'wallet_cannot_pay', {});
     if (buyerId === input.listing.sellerId) throw refuse(openKeylessPayment, 'own_listing', {});
     try {
