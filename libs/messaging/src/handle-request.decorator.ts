@@ -68,7 +68,10 @@ export function HandleRequest<C extends RequestContract>(contract: C) {
   };
 }
 
-/** Where the answer is one of several kinds, its kind: a claim that is `pending` is no `claimed` one. */
+/**
+ * Returns the kind of an answer that has several kinds, so that a claim that is `pending` is distinguished from a
+ * `claimed` one.
+ */
 function outcomeOf(reply: ReplyEnvelope): string {
   if ('refused' in reply) return reply.refused.reason;
   if ('failed' in reply) return 'failed';

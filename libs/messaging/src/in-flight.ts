@@ -22,7 +22,7 @@ export class InFlight {
     while (this.count > 0 && !deadline.signal.aborted)
       await once(this.ends, 'last', { signal: deadline.signal }).catch(() => undefined);
     clearTimeout(timer);
-    // The last write of a finished operation may still wait for the next turn of the event loop.
+    // The last write of a finished operation may still be pending until the next turn of the event loop.
     await nextTurn();
   }
 
