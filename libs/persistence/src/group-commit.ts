@@ -17,8 +17,9 @@ export class GroupCommit<I, O> {
   private running = 0;
 
   /**
-   * @param write gets at most `maxSize` items and returns their results in order; when it throws and the group had
-   * several items, each is tried alone, so that one bad item does not fail the others. An outage fails all of them at once.
+   * @param write gets at most `maxSize` items and returns their results in order. If it throws and the group had
+   * several items, each item is tried alone, so that one bad item does not fail the others. An outage fails all of them
+   * at once.
    */
   constructor(
     private readonly write: (items: I[]) => Promise<(O | Error)[]>,
