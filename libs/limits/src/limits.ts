@@ -41,6 +41,9 @@ export abstract class Limits {
   /** Returns tokens that were taken for an operation that was not executed. The caller does not wait for it. */
   abstract putBack(rule: LimitRule, key: string, cost?: number): void;
 
-  /** Acquires one of the `max` permits of this name and key; null if all are held. It does not fail if Redis is unavailable. */
+  /**
+   * Acquires one of the `max` permits of this name and key; null if all are held. It does not fail if Redis is
+   * unavailable.
+   */
   abstract acquire(name: string, key: string, max: number): Promise<Permit | null>;
 }

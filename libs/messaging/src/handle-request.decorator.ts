@@ -16,8 +16,8 @@ const requestLog = new Logger('BusRequest');
 
 /**
  * Serves a request contract with a method `(input, context) => Promise<output>`; another signature does not compile.
- * Input is parsed by the contract's schema, an expired request is dropped, a declared refusal is sent with its details, and
- * any other error is logged here and reported as `internal`.
+ * Input is parsed by the contract's schema, an expired request is dropped, a declared refusal is sent with its details,
+ * and any other error is logged here and reported as `internal`.
  */
 export function HandleRequest<C extends RequestContract>(contract: C) {
   return <M extends Handler<C>>(

@@ -2,8 +2,8 @@ import { EventEmitter, once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /**
- * Counts operations in flight, so that a closing service can wait for the last of them. It is a counter because a set of
- * promises keeps finished answers alive in its old hash tables until a major garbage collection.
+ * Counts operations in flight, so that a closing service can wait for the last of them. It is a counter because a set
+ * of promises keeps finished answers alive in its old hash tables until a major garbage collection.
  */
 export class InFlight {
   private count = 0;

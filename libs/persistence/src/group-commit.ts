@@ -9,8 +9,9 @@ interface Waiting<I, O> {
 }
 
 /**
- * Groups concurrent operations into one statement or transaction, and resolves each after the common commit. Operations that
- * arrive while a group is being executed form the next group. There is no timer, so a single operation is not delayed.
+ * Groups concurrent operations into one statement or transaction, and resolves each after the common commit. Operations
+ * that arrive while a group is being executed form the next group. There is no timer, so a single operation is not
+ * delayed.
  */
 export class GroupCommit<I, O> {
   private waiting: Waiting<I, O>[] = [];

@@ -50,10 +50,10 @@ interface Funds {
 type Attempt = { claimed: CallPaymentRow | null } | { rejected: string } | { toSettle: AuthorizationRow };
 
 /**
- * Claims a payment that is only signed. A signature moves no money until the answer is stored, and a wallet can sign for more
- * than it holds. The unsettled calls of a payer are therefore bounded: in sum if the balance of the wallet is known, in
- * number if it is not. After a settlement of a payer has failed, its payments are settled before the seller is called, until
- * one succeeds; so is a payment whose signature may end before the seller has to answer.
+ * Claims a payment that is only signed. A signature moves no money until the answer is stored, and a wallet can sign
+ * for more than it holds. The unsettled calls of a payer are therefore bounded: in sum if the balance of the wallet is
+ * known, in number if it is not. After a settlement of a payer has failed, its payments are settled before the seller
+ * is called, until one succeeds; so is a payment whose signature may end before the seller has to answer.
  */
 @Injectable()
 export class ClaimSignedPayment {

@@ -41,9 +41,9 @@ const fields = z.tuple([
 ]);
 
 /**
- * Authenticates keyless offers, which are not stored. An offer carries its terms, and its relay request id is their HMAC. The
- * key is derived from the signing keys of receipts, so that every process accepts the offers of every other, and offers under
- * an earlier key stay valid while that key is configured.
+ * Authenticates keyless offers, which are not stored. An offer carries its terms, and its relay request id is their
+ * HMAC. The key is derived from the signing keys of receipts, so that every process accepts the offers of every other,
+ * and offers under an earlier key stay valid while that key is configured.
  */
 export class KeylessTermsSeal {
   private readonly keys: Buffer[];

@@ -22,7 +22,10 @@ export interface Order {
   originCurrency?: Currency;
   originChainId?: string;
   originWalletId?: string;
-  /** What the offer is for: the digest of a call's body, or the pricing model of a subscription. Equal purchasables share one offer. */
+  /**
+   * What the offer is for: the digest of a call's body, or the pricing model of a subscription. Equal purchasables
+   * share one offer.
+   */
   purchasable: Pick<PaymentRow, 'purpose' | 'gateway_request_id' | 'body_digest' | 'pricing_model'>;
 }
 
@@ -100,8 +103,8 @@ const findLive = batchSql(
 );
 
 /**
- * Creates offers: at most one live offer for each buyer, listing, purchasable and route. Quotes that arrive while a group is
- * being written share the next statement and commit.
+ * Creates offers: at most one live offer for each buyer, listing, purchasable and route. Quotes that arrive while a
+ * group is being written share the next statement and commit.
  */
 @Injectable()
 export class Offers {

@@ -44,8 +44,8 @@ class NotHeld extends Error {
 const rejected = (reason: string): Output => ({ outcome: 'rejected', reason });
 
 /**
- * Turns a signed keyless offer into a verified payment with a held authorization, in one commit. Nothing is stored for a
- * signature that does not pay. The buyer is the account of the wallet that signed.
+ * Turns a signed keyless offer into a verified payment with a held authorization, in one commit. Nothing is stored for
+ * a signature that does not pay. The buyer is the account of the wallet that signed.
  */
 @Injectable()
 export class OpenKeylessPayment {

@@ -2,7 +2,10 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 
 const MAX_AGE_MS = 300_000;
 
-/** A webhook as it was received: the headers `X-Signature-Timestamp` and `X-Signature-SHA256`, and the bytes of the body. */
+/**
+ * A webhook as it was received: the headers `X-Signature-Timestamp` and `X-Signature-SHA256`, and the bytes of the
+ * body.
+ */
 export interface SignedWebhook {
   timestamp: string;
   signature: string;

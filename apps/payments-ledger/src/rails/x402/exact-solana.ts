@@ -24,7 +24,10 @@ type SolanaRejection =
 const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA' as Address;
 const ASSOCIATED_TOKEN_PROGRAM = 'ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL' as Address;
 const MEMO_PROGRAM = 'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr';
-/** The instruction TransferChecked: its number, the amount as u64, the decimals. Accounts: source, mint, destination, authority. */
+/**
+ * The instruction TransferChecked: its number, the amount as u64, the decimals. Accounts: source, mint, destination,
+ * authority.
+ */
 const TRANSFER_CHECKED = 12;
 
 /** A transaction is valid for 150 blocks after the block of its blockhash, which is one minute at 400 ms per block. */
