@@ -4,7 +4,7 @@ import { CreateLedger1763650000000 } from './migrations/1763650000000-create-led
 export const paymentsLedgerDatabase: DatabaseDefinition = {
   schema: 'payments_ledger',
   migrations: [CreateLedger1763650000000, CreateOperatorActions1763660000000],
-  // Whoever writes to the journal waits for the one before. No transaction here waits for anything but PostgreSQL, so one that does
-  // nothing for so long belongs to a process that is paused, and is rolled back.
+  // Transactions that write to the journal run one after the other, and none waits for anything but PostgreSQL. A
+  // transaction that is idle for this long belongs to a paused process; PostgreSQL rolls it back.
   settings: { idle_in_transaction_session_timeout: '2500' },
 };

@@ -7,25 +7,25 @@ export interface Misfit {
   problem: string;
 }
 
-/** Far beyond what an honest schema takes for an honest body. */
+/** Much longer than a well-meant schema needs for a well-meant body. */
 const CHECK_MS = 250;
 const MAX_TEXT_LENGTH = 300;
 
 /**
- * A schema as it is applied to values. It is interpreted: nothing is compiled from a stranger's text, so that one that was never seen costs
- * no more than one that was.
+ * Checks values against a schema. The schema is interpreted, and no code is compiled from external text, so the first
+ * use of a schema costs no more than later ones.
  */
 export class BodyCheck {
   private readonly validator: Validator;
 
-  /** @param text of a schema in which `problemOfSchema` found nothing. */
+  /** @param text a schema that `problemOfSchema` has accepted. */
   constructor(text: string) {
     this.validator = new Validator(JSON.parse(text) as Schema, '2020-12');
   }
 
   /**
-   * The innermost thing that is wrong with a value; undefined where it fits.
-   * @throws TimeExceeded, or RangeError where the schema leads round in circles.
+   * Returns the innermost error of a value; undefined if the value matches.
+   * @throws TimeExceeded, or RangeError if the schema refers to itself in a cycle.
    */
   misfitOf(value: unknown): Misfit | undefined {
     const { valid, errors } = withinMs(CHECK_MS, () => this.validator.validate(value));

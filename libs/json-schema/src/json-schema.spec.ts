@@ -4,7 +4,7 @@ import { TimeExceeded, withinMs } from './within-ms.js';
 
 const objectOf = (properties: object, more: object = {}): object => ({ type: 'object', properties, ...more });
 const deep = (levels: number): object => (levels === 0 ? { type: 'string' } : objectOf({ inner: deep(levels - 1) }));
-/** Each part applies the next one twice: the last is applied 2^40 times. */
+/** Each part applies the next one twice, so the last one is applied 2^40 times. */
 const doubling = {
   $ref: '#/$defs/d0',
   $defs: Object.fromEntries(

@@ -8,18 +8,22 @@ const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
 const MAX_DEPTH = 24;
 const MAX_MEMBERS = 1_000;
 const MAX_PATTERN_LENGTH = 200;
-/** Which `BodyCheck` does not know, and names by which a part could not be found any more where the schema stands within another. */
+/**
+ * Keywords that `BodyCheck` does not support, or that would break references to parts of a schema within another
+ * schema.
+ */
 const UNSUPPORTED = ['$dynamicRef', '$dynamicAnchor', '$recursiveRef', '$recursiveAnchor', '$id', '$anchor'];
 const CHECK_MS = 500;
 
-/** The meta-schema is our own text, and what a stranger wrote is the value that is checked by it. */
+/** The meta-schema is our own text. The external schema is the value that is checked against it. */
 const meta = new Ajv2020({ strict: false, validateFormats: false });
-// Compiles it, which takes too long for the first of those who wait, and is not to be broken off.
+// Compiles the meta-schema in advance. Compilation takes too long for a first request and must not be interrupted.
 meta.validateSchema({});
 
 /**
- * Why a JSON Schema is not one that values are checked by; undefined where it is. It is of the dialect 2020-12 and refers to itself alone;
- * its patterns take no more than linear time in what `safe-regex2` knows of, and `BodyCheck` bounds the rest.
+ * Returns why a JSON Schema cannot be used to check values; undefined if it can. It must have the dialect 2020-12 and
+ * refer only to itself. Its patterns must take linear time as far as `safe-regex2` can tell; `BodyCheck` bounds the
+ * rest.
  */
 export function problemOfSchema(schema: object): string | undefined {
   try {
@@ -49,7 +53,10 @@ function problemOfSize(schema: object): string | undefined {
   return undefined;
 }
 
-/** Wherever they stand: a property of these names is refused, too, which costs less than telling apart the two. */
+/**
+ * Searches at every position. A property with one of these names is refused too, because telling the two apart would
+ * cost more.
+ */
 function problemOfKeywords(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   for (const [key, member] of Object.entries(value)) {
@@ -95,7 +102,7 @@ function problemOfRefs(schema: object): string | undefined {
   return undefined;
 }
 
-/** One that refers to itself without going deeper into the value never ends, whatever the value is. */
+/** A schema that refers to itself without descending into the value never ends for any value. */
 function problemOfUse(schema: object): undefined {
   new BodyCheck(JSON.stringify(schema)).misfitOf({});
   return undefined;

@@ -1,14 +1,14 @@
 import { createContext, Script } from 'node:vm';
 
-/** Work that did not end in its time. */
+/** Work that did not end within its time limit. */
 export class TimeExceeded extends Error {}
 
 const context = createContext({ work: undefined });
 const script = new Script('work()');
 
 /**
- * Runs synchronous work and breaks it off, wherever it is, once its time is over: V8 does so for what runs under a `vm` timeout, also in
- * the middle of a regular expression. The process waits as long, so the time is to be short. Costs about 0.1 ms.
+ * Runs synchronous work and interrupts it when its time is over. V8 does so for code under a `vm` timeout, even within
+ * a regular expression. The process is blocked meanwhile, so the time should be short. The overhead is about 0.1 ms.
  * @throws TimeExceeded
  */
 export function withinMs<T>(timeout: number, work: () => T): T {

@@ -1,4 +1,4 @@
-/** Where a process reads the time from; tests inject their own. */
+/** The clock of a process. Tests inject their own. */
 export interface Clock {
   now(): Date;
 }

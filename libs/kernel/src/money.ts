@@ -1,12 +1,15 @@
 /**
- * Money inside the marketplace is an integer count of micros: 1 USD = 1,000,000 micros.
- * No floating-point number takes part in arithmetic; decimals exist only as text at the borders.
+ * Inside the marketplace, money is an integer number of micros: 1 USD = 1,000,000 micros. No floating-point number
+ * takes part in arithmetic. Decimals exist only as text in inputs and outputs.
  */
 export type Micros = bigint;
 
 const DECIMAL = /^(\d{1,15})(?:\.(\d{1,18}))?$/;
 
-/** Parses plain decimal text ("12.5", no sign, no exponent) into an integer count of 10^-scale units. Null when it does not fit exactly. */
+/**
+ * Parses plain decimal text ("12.5", no sign, no exponent) into an integer count of 10^-scale units. Null if it does
+ * not fit exactly.
+ */
 export function parseDecimal(text: string, scale: number): bigint | null {
   const match = DECIMAL.exec(text);
   if (!match) return null;
@@ -15,7 +18,7 @@ export function parseDecimal(text: string, scale: number): bigint | null {
   return BigInt(match[1]! + fraction.padEnd(scale, '0'));
 }
 
-/** Renders an integer count of 10^-scale units as plain decimal text, without trailing zeros. */
+/** Formats an integer count of 10^-scale units as plain decimal text, without trailing zeros. */
 export function formatDecimal(units: bigint, scale: number): string {
   const sign = units < 0n ? '-' : '';
   const digits = (units < 0n ? -units : units).toString().padStart(scale + 1, '0');
@@ -25,8 +28,8 @@ export function formatDecimal(units: bigint, scale: number): string {
 }
 
 /**
- * A JSON number of US dollars as micros; null when it is negative, not finite or finer than a micro.
- * JSON numbers arrive as doubles, so the shortest decimal text that names the double is what is read.
+ * Converts a JSON number of US dollars to micros; null if it is negative, not finite or finer than a micro. JSON
+ * numbers arrive as doubles, so this reads the shortest decimal text that identifies the double.
  */
 export function microsFromUsdNumber(usd: number): Micros | null {
   if (!Number.isFinite(usd) || usd < 0) return null;
@@ -38,10 +41,12 @@ export function microsFromUsdNumber(usd: number): Micros | null {
   return scale <= 18 ? parseDecimal(`0.${digits.padStart(scale, '0')}`, 6) : null;
 }
 
-/** The JSON number of US dollars that names these micros. Exact: every amount we accept is far below 2^53 micros. */
+/**
+ * Converts micros to a JSON number of US dollars. It is exact, because every accepted amount is far below 2^53 micros.
+ */
 export const usdNumber = (micros: Micros): number => Number(formatDecimal(micros, 6));
 
-/** The JSON number of cents (up to four decimals) that names these micros. */
+/** Converts micros to a JSON number of cents with up to four decimals. */
 export const centsNumber = (micros: Micros): number => Number(formatDecimal(micros, 4));
 
 export interface FeeSplit {
@@ -50,7 +55,7 @@ export interface FeeSplit {
   net: Micros;
 }
 
-/** fee = floor(gross × bps / 10,000); net = gross − fee. Always adds up, and rounding favours the seller. */
+/** fee = floor(gross × bps / 10,000); net = gross − fee. The sum is always exact, and rounding favours the seller. */
 export function splitFee(gross: Micros, feeBps: number): FeeSplit {
   if (gross < 0n) throw new RangeError('gross is negative');
   if (!Number.isInteger(feeBps) || feeBps < 0 || feeBps > 10_000)
@@ -59,5 +64,5 @@ export function splitFee(gross: Micros, feeBps: number): FeeSplit {
   return { gross, fee, net: gross - fee };
 }
 
-/** A fee rate as the JSON number the contract shows: 500 basis points are 0.05. */
+/** Converts a fee rate to the JSON number of the contract: 500 basis points are 0.05. */
 export const feeRateNumber = (feeBps: number): number => Number(formatDecimal(BigInt(feeBps), 4));

@@ -1,13 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto';
 
-/** The longest run of zeros a SHA-256 digest has in hex. */
+/** The number of hex digits of a SHA-256 digest, which is the longest possible run of zeros. */
 const DIGEST_HEX_DIGITS = 64;
 
-// A fixed challenge length and a bounded nonce leave one way to split challenge + nonce, so no solution is spliced.
+// The challenge has a fixed length and the nonce a bounded one, so challenge + nonce can be split in only one way.
 const CHALLENGE = /^[0-9a-f]{64}$/;
 const NONCE = /^[0-9A-Za-z]{1,64}$/;
 
-/** A fresh puzzle: 32 random bytes as 64 hex digits. */
+/** Returns a new challenge: 32 random bytes as 64 hex digits. */
 export const newProofOfWorkChallenge = (): string => randomBytes(32).toString('hex');
 
 export const isProofOfWorkNonce = (nonce: string): boolean => NONCE.test(nonce);

@@ -17,7 +17,7 @@ export const REFUSAL_KINDS = [
 
 export type RefusalKind = (typeof REFUSAL_KINDS)[number];
 
-/** What a caller should do next; the closed set published at GET /recovery-actions. */
+/** What a caller should do next. The set is closed and published at GET /recovery-actions. */
 export const NEXT_ACTIONS = [
   'pay_and_retry',
   'retry_after_delay',
@@ -46,7 +46,7 @@ export const NEXT_ACTIONS = [
 
 export type NextAction = (typeof NEXT_ACTIONS)[number];
 
-/** Thrown where something this process depends on is out of reach for now; the caller may try the same again later. */
+/** Thrown if a dependency of this process is temporarily unavailable. The caller may retry later. */
 export class UnavailableError extends Error {
   override readonly name = 'UnavailableError';
   constructor(

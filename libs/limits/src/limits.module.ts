@@ -5,7 +5,7 @@ import { Limits } from './limits.js';
 import { MemoryLimits } from './memory-limits.js';
 import { RedisLimits } from './redis-limits.js';
 
-/** A service that counts has these among the variables of its configuration. */
+/** The configuration variables of a service that counts requests. */
 export const limitsVariables = {
   redisUrl: variable(
     'REDIS_URL',
@@ -18,10 +18,10 @@ interface LimitsConfig {
   redisUrl?: string | undefined;
 }
 
-/** Provides `Limits`: shared through Redis where one is configured, else counted in this process. */
+/** Provides `Limits`: shared through Redis if one is configured, otherwise counted in this process. */
 @Module({})
 export class LimitsModule {
-  /** @param definition the service's configuration, with `limitsVariables` in it. */
+  /** @param definition the service's configuration, which includes `limitsVariables`. */
   static configuredBy(definition: ConfigDefinition<LimitsConfig>): DynamicModule {
     return {
       module: LimitsModule,

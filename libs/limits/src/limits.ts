@@ -1,9 +1,9 @@
 /**
- * A token bucket: it fills with `points` tokens every `perSeconds`, evenly, and holds `burst` of them at most, or
- * `points` where no burst is named. 120 a minute with a burst of 30 is `{ points: 120, perSeconds: 60, burst: 30 }`.
+ * A token bucket. It is refilled evenly with `points` tokens every `perSeconds` and holds at most `burst` tokens, or
+ * `points` if no burst is given. 120 a minute with a burst of 30 is `{ points: 120, perSeconds: 60, burst: 30 }`.
  */
 export interface LimitRule {
-  /** Buckets of one name are shared by everything that counts by it; whoever changes a rule's meaning changes its name. */
+  /** Rules with the same name share their buckets. If the meaning of a rule changes, its name must change too. */
   name: string;
   points: number;
   perSeconds: number;
@@ -12,13 +12,13 @@ export interface LimitRule {
 
 export interface LimitResult {
   allowed: boolean;
-  /** Tokens a full bucket holds. */
+  /** The number of tokens of a full bucket. */
   limit: number;
-  /** Whole tokens that are left now. */
+  /** The number of whole tokens that are left now. */
   remaining: number;
-  /** Until the same would be allowed, at least 1; 0 when it was allowed. */
+  /** Seconds until the same request would be allowed, at least 1; 0 if it was allowed. */
   retryAfterSeconds: number;
-  /** Until the bucket is full again, were nothing taken meanwhile; rounded up. */
+  /** Seconds until the bucket is full again if no token is taken meanwhile; rounded up. */
   resetSeconds: number;
 }
 
@@ -35,12 +35,15 @@ export abstract class Limits {
    */
   abstract consume(rule: LimitRule, key: string, cost?: number): Promise<LimitResult>;
 
-  /** What this process knows of a bucket by what it took from it; other processes are not asked. */
+  /** Returns the state of a bucket as far as this process knows it. Other processes are not asked. */
   abstract peek(rule: LimitRule, key: string): LimitResult;
 
   /** Returns tokens that were taken for an operation that was not executed. The caller does not wait for it. */
   abstract putBack(rule: LimitRule, key: string, cost?: number): void;
 
-  /** Acquires one of the `max` permits of this name and key; null if all are held. It does not fail if Redis is unavailable. */
+  /**
+   * Acquires one of the `max` permits of this name and key; null if all are held. It does not fail if Redis is
+   * unavailable.
+   */
   abstract acquire(name: string, key: string, max: number): Promise<Permit | null>;
 }

@@ -4,7 +4,7 @@ import { MemoryLimits } from './memory-limits.js';
 
 const rule: LimitRule = { name: 'calls', points: 120, perSeconds: 60, burst: 30 };
 
-/** Limits with a clock that is moved by hand, in milliseconds. */
+/** Limits with a clock that the test sets, in milliseconds. */
 function limitsAt(startMs = 0) {
   const clock = { ms: startMs };
   return { clock, limits: new MemoryLimits(() => clock.ms * 1000) };

@@ -2,15 +2,15 @@ import { bucketOf, resultOf } from './token-bucket.js';
 import { Limits, type LimitRule, type LimitResult, type Permit } from './limits.js';
 
 const SWEEP_INTERVAL_MICROS = 10_000_000;
-/** About 20 MB. Beyond it the least recently used bucket is dropped, which makes it full. */
+/** About 20 MB. Beyond this number the least recently used bucket is dropped, which makes it full. */
 const MAX_BUCKETS = 100_000;
 
-/** Counts in this process, with a monotonic clock. */
+/** Counts in this process with a monotonic clock. */
 export class MemoryLimits extends Limits {
-  /** When each bucket will be full; one that is full is not kept. In the order in which they were touched. */
+  /** When each bucket will be full, in the order of the last use. Full buckets are not stored. */
   private readonly fullAt = new Map<string, number>();
   private sweepAt = 0;
-  /** How many permits are held; a key of which none is held is not kept. */
+  /** The number of permits held for each key. Keys without permits are not stored. */
   private readonly permits = new Map<string, number>();
 
   constructor(private readonly nowMicros: () => number = () => Math.floor(performance.now() * 1000)) {
@@ -23,7 +23,7 @@ export class MemoryLimits extends Limits {
 
   take(rule: LimitRule, key: string, cost: number): LimitResult {
     const bucket = bucketOf(rule);
-    // Of a rule that was made smaller, no bucket lacks more than all of it.
+    // If the rule was made smaller, a stored bucket may lack more than the new bucket can hold.
     const lack = Math.min(this.lackOf(rule, key), bucket.spanMicros);
     const after = lack + cost * bucket.tokenMicros;
     const allowed = after <= bucket.spanMicros;
@@ -65,7 +65,7 @@ export class MemoryLimits extends Limits {
     if (this.lackOf(rule, key) < lackMicros) this.keep(rule, key, lackMicros);
   }
 
-  /** Buckets that are not full, and keys of which permits are held. */
+  /** The number of buckets that are not full and of keys with permits. */
   get size(): number {
     return this.fullAt.size + this.permits.size;
   }

@@ -2,7 +2,10 @@ import { Redis } from 'ioredis';
 
 const TIMEOUT_MS = 5_000;
 
-/** Whether a Redis takes the commands that limits are counted by; it changes nothing there. @throws when it does not answer. */
+/**
+ * Checks whether a Redis server accepts the commands that the limits need. It changes nothing. @throws if the server
+ * does not answer.
+ */
 export async function redisProblems(url: string): Promise<string[]> {
   const redis = new Redis(url, {
     lazyConnect: true,
@@ -11,7 +14,7 @@ export async function redisProblems(url: string): Promise<string[]> {
     retryStrategy: () => null,
     maxRetriesPerRequest: 0,
   });
-  // The reason of a failed connection is told here, and not to the command that waits for it.
+  // The error event has the reason of a failed connection; the pending command does not.
   let failure: Error | undefined;
   redis.on('error', (error) => void (failure = error));
   try {

@@ -6,18 +6,19 @@ import { Limits, type LimitRule, type LimitResult, type Permit } from './limits.
 import { MemoryLimits } from './memory-limits.js';
 import { bucketOf, resultOf } from './token-bucket.js';
 
-/** The longest time that a request waits for Redis. */
+/** The maximum time that a request waits for Redis. */
 const COMMAND_TIMEOUT_MS = 100;
 const CONNECT_TIMEOUT_MS = 1_000;
 const RECONNECT_INTERVAL_MS = 500;
-/** The permits of a killed process become free after this time. A running process renews its own. */
+/** The permits of a killed process become free after this time. A running process renews its permits. */
 const PERMIT_TTL_MS = 3_000;
 const RENEW_INTERVAL_MS = 1_000;
 
 /**
- * `MemoryLimits.take` in Redis, by the clock of Redis. Whatever else is kept under the key is replaced, and an instant that
- * no bucket of this rule can have (a clock set back, a rule made smaller) counts as empty rather than as never full again.
- * Numbers are written by `%.0f`, since Lua's own conversion keeps 14 digits and an instant has 16.
+ * `MemoryLimits.take` in Redis, by the clock of Redis. A value of another kind under the key is replaced. A time that
+ * is impossible for this rule (after a clock was set back or the rule was made smaller) counts as an empty bucket, so
+ * that the bucket fills again. Numbers are formatted by `%.0f`, because Lua's own conversion keeps 14 digits and a time
+ * has 16.
  */
 const takeTokens = `
 local time = redis.call('TIME')
@@ -35,8 +36,9 @@ end
 return {allowed and 1 or 0, after}`;
 
 /**
- * Permits are the members of a sorted set, each until its score by the clock of Redis. Takes those named where fewer than the
- * most are held. Whatever else is kept under the key is replaced, and a score that no permit can have (a clock set back) is over.
+ * Permits are members of a sorted set. The score of a permit is its expiry by the clock of Redis. Takes the given
+ * permits if fewer than the maximum are held. A value of another kind under the key is replaced, and a permit with an
+ * impossible score (after a clock was set back) counts as expired.
  */
 const takePermits = `
 local time = redis.call('TIME')
@@ -61,11 +63,12 @@ const isTaken = z.union([z.literal(0), z.literal(1)]).transform(Boolean);
 const answerSchema = z.tuple([z.union([z.literal(0), z.literal(1)]), z.int().nonnegative()]);
 
 /**
- * Counts in Redis, for all processes together, and in this process beside it. Redis is asked only for what this process'
- * own count allows, and its answer raises that count; so when Redis is gone, slow, empty or answers nonsense, counting
- * goes on in this process from what it last knew. A request waits for it 100 ms at most, and not at all while there is no
- * connection: one that let a request wait is closed and opened anew. Permits are counted the same way; those held are named
- * to Redis again and again, so that it learns of those that it missed, and forgets those of a process that was killed.
+ * Counts in Redis for all processes together, and also in this process. This process asks Redis only if its own count
+ * allows the request, and the answer of Redis updates that count. If Redis is unavailable, slow, empty or returns
+ * invalid answers, this process continues to count from its last state. A request waits at most 100 ms for Redis, and
+ * not at all while there is no connection; a connection that timed out is closed and opened again. Permits are counted
+ * the same way. Each process renews its permits in Redis repeatedly, so that Redis records permits that it missed and
+ * drops those of a killed process.
  */
 export class RedisLimits extends Limits implements OnApplicationShutdown {
   private readonly logger = new Logger('Limits');
@@ -73,7 +76,9 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
   private readonly redis: Redis;
   /** The permits that this process holds. */
   private readonly held = new Map<string, Set<string>>();
-  /** Those that it held when a connection was lost. Redis may learn of them late, from a question that nobody waited for any more. */
+  /**
+   * The permits that were held when a connection was lost. A command that had timed out may still reach Redis later.
+   */
   private uncertain: { key: string; id: string }[] = [];
   private readonly renewal = setInterval(() => this.renew(), RENEW_INTERVAL_MS).unref();
   private isConnected = false;
@@ -120,7 +125,10 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
     return resultOf(bucket, allowed, lackMicros, cost);
   }
 
-  /** Each answer of Redis raises this process' own count, so it knows of what others took as soon as it takes something itself. */
+  /**
+   * Each answer of Redis updates the count of this process, so it includes what other processes took before its own
+   * last request.
+   */
   peek(rule: LimitRule, key: string): LimitResult {
     return this.own.peek(rule, key);
   }
@@ -173,7 +181,7 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
     if (this.isConnected) this.redis.zrem(key, id).catch((error: Error) => this.failed(error));
   }
 
-  /** What was released while there was no connection is removed now, since what Redis had to read before is read. */
+  /** Removes the permits that were released without a connection. Redis has executed all earlier commands by now. */
   private connected(): void {
     this.isConnected = true;
     for (const { key, id } of this.uncertain) if (!this.held.get(key)?.has(id)) this.removePermit(key, id);

@@ -2,14 +2,14 @@ import { invariant } from '@market/kernel';
 import type { LimitRule, LimitResult } from './limits.js';
 
 /**
- * A bucket is measured by what it lacks: the microseconds until it is full again. So its state is one instant, nothing has
- * to be filled by a timer, and whole microseconds are exact where a fraction of a token would not be. This is the generic
+ * A bucket is stored as what it lacks: the microseconds until it is full again. Its state is therefore one time, no
+ * timer has to fill it, and whole microseconds are exact where fractions of tokens would not be. This is the generic
  * cell rate algorithm (ITU-T I.371) in its virtual scheduling form.
  */
 export interface Bucket {
-  /** In which one token comes. */
+  /** The time in which one token is added. */
   tokenMicros: number;
-  /** In which an empty bucket fills; it lacks no more than this. */
+  /** The time in which an empty bucket fills. A bucket never lacks more than this. */
   spanMicros: number;
 }
 
@@ -19,7 +19,7 @@ export function bucketOf({ name, points, perSeconds, burst = points }: LimitRule
   return { tokenMicros, spanMicros: tokenMicros * burst };
 }
 
-/** @param lackMicros what the bucket lacks after it was asked. */
+/** @param lackMicros what the bucket lacks after the request. */
 export function resultOf(bucket: Bucket, allowed: boolean, lackMicros: number, cost: number): LimitResult {
   const { tokenMicros, spanMicros } = bucket;
   return {

@@ -6,7 +6,7 @@ import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { RedisLimits, type LimitRule, type LimitResult, type Permit } from '../src/index.js';
 
-/** Refills one token in 10 s: within a test, what a bucket holds is what may pass. */
+/** Adds one token in 10 s, so that within a test only the tokens of a full bucket are available. */
 const slow: LimitRule = { name: 'slow', points: 360, perSeconds: 3600, burst: 20 };
 
 describeNeeding('redis-server')('RedisLimits', () => {
@@ -43,7 +43,7 @@ describeNeeding('redis-server')('RedisLimits', () => {
     Logger.overrideLogger(false);
   });
 
-  /** It counts in Redis, as only a bucket that Redis knows can tell. */
+  /** Waits until the limits count in Redis, which shows in a bucket that only Redis has. */
   const untilShared = (limits: RedisLimits): Promise<void> =>
     eventually(async () => {
       const key = newKey();
@@ -126,7 +126,8 @@ describeNeeding('redis-server')('RedisLimits', () => {
     const key = newKey();
     expect(allowedOf(await ask(10, key))).toBe(10);
     await server.kill();
-    // Two processes on their own: what was left to each of them, as far as it knew, and not twice the limit.
+    // Each of the two processes counts separately and allows what it knew to be left, so the sum is below twice the
+    // limit.
     expect(10 + allowedOf(await ask(100, key))).toBeLessThan(2 * 20);
     expect(allowedOf(await ask(100, key))).toBe(0);
     expect(await slowestOf(50, newKey())).toBeLessThan(150);
@@ -269,7 +270,7 @@ describeNeeding('redis-server')('RedisLimits', () => {
       const [living, killed] = [processes[0]!, processes.pop()!];
       const held = await Promise.all([killed, killed, living].map((process) => process.acquire('calls', key, MAX)));
       expect(held).not.toContain(null);
-      // What a killed process does: it says nothing any more.
+      // Simulates a killed process, which sends nothing any more.
       killed.onApplicationShutdown();
       let taken = 1;
       await eventually(
@@ -306,7 +307,7 @@ describeNeeding('redis-server')('RedisLimits', () => {
       } finally {
         process.kill(pid, 'SIGCONT');
       }
-      // Redis keeps the permits of a process that says nothing more for three seconds.
+      // Redis keeps the permits of a process that sends nothing any more for three seconds.
       await eventually(async () => expect(await keptOf(key)).toBe(MAX), { withinMs: 400 });
       await eventually(async () => expect(await keptOf(key)).toBe(0), { withinMs: 1_500 });
       expect(await keptOf(`${key} held`)).toBe(1);

@@ -1,7 +1,7 @@
 import type { ServiceContract } from '@market/contracts';
 import type { RequestServer } from './transport.js';
 
-/** Stops the process when a declared request has no handler, or a handler serves what is not declared. */
+/** Throws if a declared request has no handler, or if a handler serves an undeclared request. */
 export function assertContractServed(service: string, server: RequestServer, contract: ServiceContract): void {
   const served = new Set(server.getHandlers().keys());
   const declared = Object.values(contract).map((request) => request.subject);

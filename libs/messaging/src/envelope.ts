@@ -1,12 +1,12 @@
 import type { RequestContext, ReplyNotes } from './request-context.js';
 
-/** A request on the wire. `remainingMs` instead of an instant, so that clocks need not agree. */
+/** A request on the wire. It contains `remainingMs` instead of a time, so that clocks need not agree. */
 export interface RequestEnvelope {
   meta: Omit<RequestContext, 'deadlineAt' | 'reply' | 'traceparent'> & { remainingMs: number; traceparent?: string };
   data: unknown;
 }
 
-/** A reply on the wire: exactly one of the three. An unexpected error is reported without details. */
+/** A reply on the wire: exactly one of the three forms. An unexpected error is reported without details. */
 export type ReplyEnvelope =
   | { ok: unknown; notes?: ReplyNotes }
   | { refused: { reason: string; details: Record<string, unknown> } }
@@ -28,7 +28,7 @@ export function toRequestContext({
 
 /** An event as it is stored in an outbox and sent to consumers. */
 export interface EventRecord {
-  /** UUIDv7; the message id by which duplicates are known. */
+  /** A UUIDv7, by which duplicates are recognized. */
   id: string;
   subject: string;
   payload: unknown;

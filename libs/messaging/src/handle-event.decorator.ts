@@ -3,7 +3,7 @@ import type { EventContract, PayloadOf, SignalContract } from '@market/contracts
 const EVENT_HANDLERS = Symbol('event handlers');
 const SIGNAL_HANDLERS = Symbol('signal handlers');
 
-/** One event as a handler gets it: parsed, and not seen before by this consumer. */
+/** An event as a handler receives it: parsed, and not received before by this consumer. */
 export interface ReceivedEvent<C extends EventContract> {
   id: string;
   requestId: string;
@@ -16,8 +16,9 @@ export interface HandlerRegistration<C> {
 }
 
 /**
- * Consumes an event contract with `(events, tx) => Promise<void>`: a batch of events that are new to this consumer,
- * inside the transaction that also records their ids. What it throws is tried again; poison ends in the dead letters.
+ * Consumes an event contract with `(events, tx) => Promise<void>`: a batch of events that are new to this consumer, in
+ * the transaction that also records their ids. If the handler throws, the events are retried. An event that keeps
+ * failing is stored in the dead letters.
  */
 export function HandleEvent<C extends EventContract>(contract: C) {
   return <M extends (events: ReceivedEvent<C>[], tx: never) => Promise<void>>(

@@ -16,8 +16,8 @@ const requestLog = new Logger('BusRequest');
 
 /**
  * Serves a request contract with a method `(input, context) => Promise<output>`; another signature does not compile.
- * Input is parsed by the contract's schema, an expired request is dropped, a declared refusal is sent with its details, and
- * any other error is logged here and reported as `internal`.
+ * Input is parsed by the contract's schema, an expired request is dropped, a declared refusal is sent with its details,
+ * and any other error is logged here and reported as `internal`.
  */
 export function HandleRequest<C extends RequestContract>(contract: C) {
   return <M extends Handler<C>>(
@@ -68,7 +68,10 @@ export function HandleRequest<C extends RequestContract>(contract: C) {
   };
 }
 
-/** Where the answer is one of several kinds, its kind: a claim that is `pending` is no `claimed` one. */
+/**
+ * Returns the kind of an answer that has several kinds, so that a claim that is `pending` is distinguished from a
+ * `claimed` one.
+ */
 function outcomeOf(reply: ReplyEnvelope): string {
   if ('refused' in reply) return reply.refused.reason;
   if ('failed' in reply) return 'failed';

@@ -2,8 +2,8 @@ import { EventEmitter, once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /**
- * Counts operations in flight, so that a closing service can wait for the last of them. It is a counter because a set of
- * promises keeps finished answers alive in its old hash tables until a major garbage collection.
+ * Counts operations in flight, so that a closing service can wait for the last of them. It is a counter because a set
+ * of promises keeps finished answers alive in its old hash tables until a major garbage collection.
  */
 export class InFlight {
   private count = 0;
@@ -22,7 +22,7 @@ export class InFlight {
     while (this.count > 0 && !deadline.signal.aborted)
       await once(this.ends, 'last', { signal: deadline.signal }).catch(() => undefined);
     clearTimeout(timer);
-    // The last write of a finished operation may still wait for the next turn of the event loop.
+    // The last write of a finished operation may still be pending until the next turn of the event loop.
     await nextTurn();
   }
 

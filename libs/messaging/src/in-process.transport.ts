@@ -8,7 +8,7 @@ const DRAIN_TIMEOUT_MS = 10_000;
 
 type RequestHandler = (message: RequestEnvelope) => Promise<ReplyEnvelope>;
 
-/** The members of a queue group take turns. */
+/** A queue group. Its members receive messages in rotation. */
 class Group<T> {
   private readonly members: T[] = [];
 
@@ -88,7 +88,7 @@ class InProcessLink implements Link {
   }
 
   request(subject: string, message: RequestEnvelope): Promise<ReplyEnvelope> {
-    // The handler never runs on the caller's stack, as it does not over NATS.
+    // The handler never runs on the caller's stack, as over NATS.
     return new Promise((resolve, reject) => {
       setImmediate(() => {
         const handler = this.broker.handlers.get(subject)?.next();
@@ -125,8 +125,8 @@ class InProcessLink implements Link {
 }
 
 /**
- * The bus of a single process. Hops are asynchronous, as they are over NATS; messages are handed over as they are. That they hold only what
- * JSON carries is seen by the compiler, by `FakeBus` and by every distributed run.
+ * The bus of a single process. Calls are asynchronous, as they are over NATS. Messages are passed on unchanged. The
+ * compiler, `FakeBus` and every distributed run check that they contain only what JSON can represent.
  */
 export function inProcessTransport(): Transport {
   const broker = new Broker();

@@ -12,7 +12,7 @@ const topology = { calls: [once, again], signals: [] } as unknown as ServiceTopo
 const LOST = new RequestLost('the process that took it is gone');
 const AWAY = new Error('there is no connection to NATS');
 
-/** A bus on which one request after another meets these ends. */
+/** Returns a bus on which consecutive requests have these outcomes. */
 function busWith(...ends: (Error | ReplyEnvelope)[]): { bus: MessageBus; left: () => number } {
   const request = async (): Promise<ReplyEnvelope> => {
     const end = ends.shift();

@@ -15,12 +15,12 @@ import { declarationOf, Refusal, refusePlatform } from './refuse.js';
 import { traceOutcome } from './trace-outcome.js';
 import { RequestLost, type Link } from './transport.js';
 
-/** An unexpected error in the other service. Its log has the cause under the same request id. */
+/** An unexpected error in the other service. The log of that service has the cause under the same request id. */
 export class BusFailure extends Error {
   override readonly name = 'BusFailure';
 }
 
-/** How often a request is sent whose answer was lost. */
+/** How many times a request is sent if its answer is lost. */
 const ATTEMPTS = 4;
 
 /** Sends requests and signals to other services. A service may only send what the topology declares for it. */
@@ -35,8 +35,9 @@ export class MessageBus {
   }
 
   /**
-   * One request, one answer, within the context's deadline.
-   * @throws Refusal as the other service declared it, or `dependency_unavailable`, `answer_lost` or `deadline_exceeded`; BusFailure for an unexpected error there.
+   * Sends one request and returns its answer, within the context's deadline.
+   * @throws Refusal as the other service declared it, or `dependency_unavailable`, `answer_lost` or
+   * `deadline_exceeded`; BusFailure for an unexpected error there.
    */
   async request<C extends RequestContract>(
     contract: C,
@@ -45,7 +46,7 @@ export class MessageBus {
   ): Promise<OutputOf<C>> {
     this.assertDeclared(contract.subject);
     const stop = clientSeconds.startTimer({ rpc_method: contract.subject });
-    // What a job asks has no trace in its context.
+    // The context of a request by a job contains no trace.
     const run = context.traceparent === undefined ? currentSpan() : undefined;
     keep(run);
     const span = startSpan(contract.subject, SpanKind.Client, run?.traceparent ?? context.traceparent);
@@ -85,7 +86,10 @@ export class MessageBus {
     throw new Refusal(reply.refused.reason, declaration, reply.refused.details);
   }
 
-  /** Sends a request again whose answer was lost, where its contract allows that. Once one is lost, no failure of another says that nothing was done. */
+  /**
+   * Sends a request again if its answer was lost and its contract allows that. Once an answer is lost, a later failure
+   * does not prove that nothing was done, so the loss is reported.
+   */
   private async replyTo(
     { subject, waitsForSeller, repeatable }: RequestContract,
     input: unknown,

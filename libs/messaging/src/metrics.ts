@@ -2,7 +2,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Counter, Gauge, Histogram } from 'prom-client';
 
-/** Requests of the bus by wire subject, named as the OpenTelemetry conventions for RPC have it. Seconds. */
+/** Requests of the bus by wire subject, in seconds. The names follow the OpenTelemetry conventions for RPC. */
 const labels = {
   labelNames: ['rpc_method', 'outcome'] as const,
   buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120],

@@ -19,7 +19,7 @@ export class Refusal extends Error {
   }
 }
 
-/** `throw refuse(contract, 'reason', details)`: only what the contract declares compiles. */
+/** `throw refuse(contract, 'reason', details)`. Only what the contract declares compiles. */
 export function refuse<C extends RequestContract, K extends ReasonOf<C>>(
   contract: C,
   reason: K,
@@ -32,12 +32,12 @@ export function refusePlatform(reason: PlatformReason, details: Record<string, u
   return new Refusal(reason, platformRefusals[reason], details);
 }
 
-/** The declaration behind a reason that came over the wire; undefined when neither the contract nor the platform declares it. */
+/** Returns the declaration of a received reason; undefined if neither the contract nor the platform declares it. */
 export function declarationOf(contract: RequestContract, reason: string): RefusalDeclaration | undefined {
   return contract.refusals[reason] ?? (platformRefusals as Record<string, RefusalDeclaration>)[reason];
 }
 
-/** True for a refusal with this reason of this contract, so that a caller can act on it. */
+/** True for a refusal with this reason of this contract, so that a caller can handle it. */
 export function isRefusal<C extends RequestContract>(
   error: unknown,
   contract: C,

@@ -4,7 +4,7 @@ import { newId } from '@market/kernel';
 /** Sent with every request: its id, its principal, its trace and the time that remains for it. */
 export interface RequestContext {
   readonly requestId: string;
-  /** Epoch milliseconds of this process's clock; on the wire only what remains is sent. */
+  /** Epoch milliseconds of this process's clock. Only the remaining time is sent on the wire. */
   readonly deadlineAt: number;
   /** W3C Trace Context. */
   readonly traceparent?: string;
@@ -12,14 +12,14 @@ export interface RequestContext {
   readonly hops?: readonly string[];
   readonly principal?: Principal;
   readonly idempotency?: Idempotency;
-  /** Filled when the reply arrives. */
+  /** Filled in when the reply arrives. */
   readonly reply: ReplyNotes;
 }
 
 export interface ReplyNotes {
-  /** The answer is that of an earlier request with the same Idempotency-Key. */
+  /** The answer is the stored answer of an earlier request with the same Idempotency-Key. */
   idempotencyReplayed?: boolean;
-  /** Something failed on the way to the answer: the trace is kept, though it is not sampled. */
+  /** Something failed before the answer, so the trace is kept even if it is not sampled. */
   traceKept?: boolean;
 }
 
@@ -31,7 +31,7 @@ export interface Idempotency {
 
 export const DEFAULT_BUDGET_MS = 10_000;
 
-/** A context that starts here: used by jobs, by event handlers and by the edge for each HTTP request. */
+/** Creates a context for a new request. Jobs and event handlers use it, and the edge for each HTTP request. */
 export function newRequestContext(values: Partial<RequestContext> & { budgetMs?: number } = {}): RequestContext {
   const { budgetMs = DEFAULT_BUDGET_MS, requestId = newId(), ...given } = values;
   return { requestId, deadlineAt: Date.now() + budgetMs, reply: {}, ...given };
@@ -43,12 +43,12 @@ export function principalOf(context: RequestContext): Principal {
   return context.principal;
 }
 
-/** The account of the operator who asks. The edge refuses all others. */
+/** Returns the account of the operator that makes the request. The edge refuses all others. */
 export function operatorOf(context: RequestContext): string {
   const { accountId, isOperator } = principalOf(context);
   if (!isOperator) throw new Error('this request needs an operator and came without one');
   return accountId;
 }
 
-/** The trace id of a W3C `traceparent`. */
+/** Returns the trace id of a W3C `traceparent`. */
 export const traceIdOf = (traceparent: string | undefined): string | undefined => traceparent?.split('-')[1];

@@ -242,7 +242,7 @@ function behavesAlike(open: () => Promise<Harness>): void {
         ).onSignal(touched.subject, (payload) => deliveries.push((payload as { n: number }).n));
       }
       const sender = new MessageBus(await harness.connect('catalog'), testTopology.catalog);
-      // A signal is best effort: on a broker, a subscription may still be on its way.
+      // A signal is best effort: on a broker, a subscription may not be active yet.
       await eventually(() => {
         deliveries.length = 0;
         sender.signal(touched, { n: 7 });

@@ -6,10 +6,10 @@ import type { EventRecord, ReplyEnvelope, RequestEnvelope } from './envelope.js'
 /** Receives events at least once, in any order. It resolves when they are handled and need not be delivered again. */
 export type EventSink = (events: EventRecord[]) => Promise<void>;
 
-/** Nest's own server base, as far as the bus needs to know it. */
+/** Nest's own server base, as far as the bus uses it. */
 export type RequestServer = CustomTransportStrategy & { getHandlers(): Map<string, unknown> };
 
-/** What a handler answers. Nest returns a promise of the reply, or of an observable of it. */
+/** Returns the reply of a handler. Nest returns a promise of the reply, or of an observable of it. */
 export async function replyOf(handler: MessageHandler, message: RequestEnvelope): Promise<ReplyEnvelope> {
   const reply: unknown = await handler(message);
   return (isObservable(reply) ? await firstValueFrom(reply) : reply) as ReplyEnvelope;
@@ -22,18 +22,18 @@ export class RequestLost extends Error {
 
 /** A service's connection to the bus. */
 export interface Link {
-  /** Serves this service's requests; given to Nest. */
+  /** Serves this service's requests. It is passed to Nest. */
   readonly server: RequestServer;
   /**
-   * Hands a request to one process of the service that serves the subject, and resolves with its reply. Both belong to whoever
-   * gets them and are not changed by who sent them; they hold nothing that JSON could not carry.
-   * The caller gives up after `withinMs`; the transport may drop the request then.
+   * Sends a request to one process of the service that serves the subject, and resolves with its reply. The receiver
+   * owns each message and the sender must not change it afterwards. Messages contain only what JSON can represent. The
+   * caller gives up after `withinMs`; the transport may then drop the request.
    * @throws RequestLost if no reply will come; another error if no process serves the subject or it cannot be reached.
    */
   request(subject: string, message: RequestEnvelope, withinMs: number): Promise<ReplyEnvelope>;
   /** Resolves when every event is stored or handled outside of this process. */
   publishEvents(events: EventRecord[]): Promise<void>;
-  /** Feeds a subject's events to this service, shared among its replicas. */
+  /** Passes the events of a subject to this service. The replicas of the service share them. */
   consumeEvents(subject: string, sink: EventSink): Promise<void>;
   signal(subject: string, payload: unknown): void;
   onSignal(subject: string, listener: (payload: unknown) => void): Promise<void>;

@@ -4,7 +4,7 @@ import { CreateMessaging1763600000000 } from './migrations/1763600000000-create-
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const OLDEST_VERSION = 150_000;
-/** Claims and leases are timed by the database, and deadlines by the processes. */
+/** The database's clock times claims and leases; the clocks of the processes time deadlines. */
 const MAX_SKEW_MS = 2_000;
 
 interface Login {
@@ -17,8 +17,9 @@ interface Login {
 }
 
 /**
- * Whether a service can work with the database at a URL: version, rights of the login, migrations, payments mode and clock. It
- * changes nothing. @returns what is wrong, in sentences. @throws when the server refuses the connection or is not there.
+ * Checks whether a service can work with the database at a URL: version, rights of the login, migrations, payments mode
+ * and clock. It changes nothing.
+ * @returns what is wrong, in sentences. @throws if the server is unavailable or refuses the connection.
  */
 export async function databaseProblems(
   { schema, migrations }: DatabaseDefinition,

@@ -15,7 +15,7 @@ const read = sql('test.read', 'SELECT value FROM counters WHERE name = $1');
 const note = sql('test.note', 'INSERT INTO journal (note) VALUES ($1)');
 const myPid = sql('test.pid', 'SELECT pg_backend_pid() AS pid');
 
-/** Resolves for everyone when `size` have arrived. */
+/** Returns a function whose promises resolve when `size` callers have called it. */
 function barrier(size: number): () => Promise<void> {
   const open: (() => void)[] = [];
   return () =>

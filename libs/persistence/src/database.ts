@@ -12,7 +12,7 @@ import type { Statement } from './statement.js';
 export interface DatabaseDefinition {
   schema: string;
   migrations: (new () => MigrationInterface)[];
-  /** Settings of PostgreSQL for its connections, beside and instead of those that every connection has. */
+  /** PostgreSQL settings for the connections of this service. They override those of every connection. */
   settings?: Record<string, string>;
 }
 
@@ -20,14 +20,17 @@ export interface DatabaseOptions {
   url: string;
   poolSize?: number;
   statementTimeoutMs?: number;
-  /** Settings of PostgreSQL for these connections, beside those that every connection has. */
+  /** Additional PostgreSQL settings for these connections. */
   settings?: Record<string, string>;
 }
 
 /** One open transaction. Statements that are sent without waiting for each other share one round trip. */
 export interface Tx {
   query<Row>(statement: Statement, values?: unknown[]): Promise<Row[]>;
-  /** Sends a statement whose result is of no interest, and goes on. If it fails, the transaction fails at its commit. */
+  /**
+   * Sends a statement whose result is not needed, without waiting for it. If it fails, the transaction fails at its
+   * commit.
+   */
   send(statement: Statement, values?: unknown[]): void;
   /** Runs after a successful commit. An error that it throws is only logged. */
   afterCommit(action: () => void): void;
@@ -37,10 +40,13 @@ const ATTEMPTS = 4;
 
 const ignore = (): void => undefined;
 
-/** Violated constraints tell that a row is there already; deadlocks and serialization failures are retried. */
+/**
+ * These errors are expected: a violated constraint means that a row exists already, and deadlocks and serialization
+ * failures are retried.
+ */
 const isOrdinary = (sqlState: string): boolean => /^(23|40)/.test(sqlState);
 
-/** PostgreSQL's error for a role that does not exist, if it is a setting of the connection. */
+/** PostgreSQL's error code if the `role` setting of a connection names a role that does not exist. */
 const INVALID_PARAMETER_VALUE = '22023';
 
 export class NeverMigrated extends Error {
@@ -52,10 +58,10 @@ export class NeverMigrated extends Error {
   }
 }
 
-/** The role that holds a service's grants. It cannot log in. */
+/** The role that has a service's grants. It cannot log in. */
 export const roleOf = (schema: string): string => `market_${schema}`;
 
-/** What is sent in this turn of the event loop goes out together: each write to a socket wakes the server. */
+/** Sends all data of this turn of the event loop in one packet, because each write to a socket wakes the server. */
 function inOnePacket(client: PoolClient): PoolClient {
   const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
   stream.cork();
@@ -63,14 +69,14 @@ function inOnePacket(client: PoolClient): PoolClient {
   return client;
 }
 
-/** A service's own schema, reached as its own role. */
+/** A service's own schema, accessed as the service's own role. */
 export class Database {
   private readonly logger = new Logger('Database');
 
   private constructor(
     private readonly definition: DatabaseDefinition,
     private readonly url: string,
-    /** For access to the schema itself; services read and write with the methods below. */
+    /** Direct access to the schema. Services read and write with the methods below. */
     readonly dataSource: DataSource,
     private readonly pool: Pool,
   ) {}
@@ -116,7 +122,7 @@ export class Database {
     return this.definition.schema;
   }
 
-  /** Of the pool: how many there are, how many of them are free, and how many requests wait for one. */
+  /** The connections of the pool: all, free ones, and the number of requests that wait for one. */
   get connections(): { total: number; idle: number; waiting: number } {
     const { totalCount: total, idleCount: idle, waitingCount: waiting } = this.pool;
     return { total, idle, waiting };
@@ -145,7 +151,7 @@ export class Database {
   private run<Row>(through: Pool | PoolClient, { name, text }: Statement, values: unknown[]): Promise<Row[]> {
     return this.timed(name ?? 'batch', async (span) => {
       const { rows, rowCount, command } = await through.query({ name, text, values });
-      // A job's run that only looked is nothing to show.
+      // A run of a job that only reads is not worth a trace.
       if (span && rowCount && command !== 'SELECT') keep(span);
       return rows as Row[];
     });
@@ -181,7 +187,7 @@ export class Database {
 
   private async runOnce<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     const client = await this.pool.connect();
-    // An error that breaks the connection also rejects the statement that waits for it.
+    // An error that breaks the connection also rejects the pending statement.
     client.on('error', ignore);
     const sent: Promise<unknown>[] = [];
     const actions: (() => void)[] = [];
@@ -206,7 +212,7 @@ export class Database {
         afterCommit: (action) => actions.push(action),
       });
       isOpen = false;
-      // PostgreSQL rolls back instead of committing if one of the statements before has failed.
+      // PostgreSQL rolls back instead of committing if an earlier statement has failed.
       sent.push(this.timed('commit', () => inOnePacket(client).query('COMMIT')));
       await Promise.allSettled(sent);
       await Promise.all(sent);

@@ -4,21 +4,23 @@ const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * Encrypts fields at rest with AES-256-GCM and a fresh IV for each value. `aad` (table, column, row id) is authenticated too,
- * so that a value copied to another row is not decrypted. The first key encrypts; every key decrypts what it encrypted.
- * Layout: key id length (1), key id, IV (12), tag (16), ciphertext.
+ * Encrypts fields at rest with AES-256-GCM and a fresh IV for each value. `aad` (table, column, row id) is
+ * authenticated too, so that a value copied to another row cannot be decrypted. The first key encrypts; every key can
+ * decrypt what it encrypted. Layout: key id length (1), key id, IV (12), tag (16), ciphertext.
  */
 export class FieldCipher {
   private readonly keys: Map<string, Buffer>;
   private readonly current: string | undefined;
 
-  /** @param keys `<id>:<base64 of 32 bytes>`, comma separated, the current one first; without any key, both methods throw. */
+  /**
+   * @param keys `<id>:<base64 of 32 bytes>`, comma separated, the current key first. Without keys, both methods throw.
+   */
   constructor(keys?: string) {
     this.keys = keys === undefined ? new Map() : parseEncryptionKeys(keys);
     this.current = this.keys.keys().next().value;
   }
 
-  /** @throws where there are no keys. */
+  /** @throws if there are no keys. */
   encrypt(plaintext: string, aad: string): Buffer {
     if (this.current === undefined) throw new Error('this needs ENCRYPTION_KEYS');
     const iv = randomBytes(IV_BYTES);
@@ -29,13 +31,13 @@ export class FieldCipher {
     return Buffer.concat([Buffer.from([keyId.length]), keyId, iv, cipher.getAuthTag(), ciphertext]);
   }
 
-  /** @throws when the value was altered, belongs to another row, or its key is missing. */
+  /** @throws if the value was altered, belongs to another row, or its key is missing. */
   decrypt(sealed: Buffer, aad: string): string {
     const start = 1 + sealed[0]!;
     const keyId = sealed.subarray(1, start).toString();
     const key = this.keys.get(keyId);
     if (!key) throw new Error(`encryption key ${keyId} is not among ENCRYPTION_KEYS`);
-    // Without an explicit length Node would accept a shorter tag, which is easier to forge.
+    // Without an explicit length, Node would accept a shorter tag, which is easier to forge.
     const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(start, start + IV_BYTES), {
       authTagLength: TAG_BYTES,
     });
@@ -47,7 +49,7 @@ export class FieldCipher {
   }
 }
 
-/** @throws naming the problem, never the key. */
+/** @throws Error that names the problem but not the key. */
 export function parseEncryptionKeys(text: string): Map<string, Buffer> {
   const keys = new Map<string, Buffer>();
   for (const part of text.split(',')) {

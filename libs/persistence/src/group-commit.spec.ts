@@ -5,7 +5,7 @@ import { GroupCommit } from './group-commit.js';
 
 type Outcome = 'good' | 'refused' | 'poison';
 
-/** Writes as a database would: the whole group or, where one item is poison, nothing. */
+/** Writes like a database: the whole group, or nothing if one item is invalid. */
 function writerOf(groups: string[][]): (items: { id: string; outcome: Outcome }[]) => Promise<(string | Error)[]> {
   return async (items) => {
     groups.push(items.map((item) => item.id));

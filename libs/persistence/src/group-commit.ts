@@ -9,16 +9,18 @@ interface Waiting<I, O> {
 }
 
 /**
- * Groups concurrent operations into one statement or transaction, and resolves each after the common commit. Operations that
- * arrive while a group is being executed form the next group. There is no timer, so a single operation is not delayed.
+ * Groups concurrent operations into one statement or transaction, and resolves each after the common commit. Operations
+ * that arrive while a group is being executed form the next group. There is no timer, so a single operation is not
+ * delayed.
  */
 export class GroupCommit<I, O> {
   private waiting: Waiting<I, O>[] = [];
   private running = 0;
 
   /**
-   * @param write gets at most `maxSize` items and returns their results in order; when it throws and the group had
-   * several items, each is tried alone, so that one bad item does not fail the others. An outage fails all of them at once.
+   * @param write gets at most `maxSize` items and returns their results in order. If it throws and the group had
+   * several items, each item is tried alone, so that one bad item does not fail the others. An outage fails all of them
+   * at once.
    */
   constructor(
     private readonly write: (items: I[]) => Promise<(O | Error)[]>,

@@ -12,7 +12,7 @@ const byName = sql(
 
 describe('GroupLookup', () => {
   let fresh: FreshDatabase;
-  /** How many keys each statement was asked for. */
+  /** The number of keys in each statement. */
   const sizes: number[] = [];
   let lookup: GroupLookup<{ name: string; value: number }>;
 
@@ -41,7 +41,7 @@ describe('GroupLookup', () => {
       [],
       [],
     ]);
-    // One statement for all, in which a key that is asked for twice stands once.
+    // One statement for all keys, with each key only once.
     expect(sizes).toEqual([42]);
   });
 

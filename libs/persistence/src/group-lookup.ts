@@ -3,12 +3,12 @@ import { GroupCommit } from './group-commit.js';
 import type { Statement } from './statement.js';
 
 const MAX_KEYS = 64;
-/** So that a look-up that takes long does not hold up all others. */
+/** Two concurrent statements, so that a slow one does not delay all others. */
 const LANES = 2;
 
 /**
- * Reads that concurrent requests share: keys that are asked for while others are being read are read by the next statement. Nothing is
- * kept, so what is found is never older than the request for it. `lookupSql` writes such statements.
+ * Reads that concurrent requests share. Keys that are requested during a statement are read by the next one. Nothing is
+ * cached, so a result is never older than its request. `lookupSql` builds the statements.
  */
 export class GroupLookup<Row> {
   private readonly lookups: GroupCommit<string, Row[]>;
@@ -32,8 +32,9 @@ export class GroupLookup<Row> {
 }
 
 /**
- * A SELECT that finds the rows of one key, `asked.key`, written for any number of keys, and each row with its key as `asked`. Each key is
- * looked up by itself: a join could be planned when a table was small, and read all of it when it is large.
+ * Extends a SELECT that finds the rows of one key, `asked.key`, to any number of keys. Each row contains its key as
+ * `asked`. Each key is looked up separately, because a join that was planned for a small table would read all of a
+ * large one.
  */
 export const lookupSql = (select: string): string =>
   `SELECT asked.key AS asked, found.* FROM unnest($1::text[]) AS asked (key) CROSS JOIN LATERAL (${select} OFFSET 0) found`;

@@ -1,7 +1,10 @@
 import type { Database } from './database.js';
 import { sql } from './statement.js';
 
-/** The rows that each service deletes, and after how long. Inbox ids are kept longer than the week for which JetStream keeps events. */
+/**
+ * The rows that each service deletes, and after which time. Inbox ids are kept longer than the week for which JetStream
+ * keeps events.
+ */
 const sweeps = [
   sql(
     'outbox.sweep',
@@ -17,7 +20,7 @@ const sweeps = [
   ),
 ];
 
-/** Deletes expired rows in batches of bounded size. It is meant to be repeated. */
+/** Deletes expired rows in batches of bounded size. It must be called repeatedly. */
 export async function deleteExpired(database: Database): Promise<void> {
   for (const statement of sweeps) await database.query(statement);
 }

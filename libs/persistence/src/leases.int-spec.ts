@@ -31,7 +31,7 @@ describe('Leases', () => {
     );
     return rows[0]!.held;
   };
-  /** Work that lasts until `end` is called. */
+  /** Starts work that lasts until `end` is called. */
   const hold = (id: string, fence: number): { end: () => void; ended: Promise<void> } => {
     let end = (): void => undefined;
     const work = new Promise<void>((resolve) => (end = resolve));

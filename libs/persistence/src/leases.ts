@@ -3,27 +3,27 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Database } from './database.js';
 import type { PreparedStatement } from './statement.js';
 
-/** SQL: when a lease ends that is taken or renewed now. */
+/** SQL for the end of a lease that is taken or renewed now. */
 export const LEASE_END = `now() + interval '2500 milliseconds'`;
 const RENEW_INTERVAL_MS = 500;
 
 /**
- * Leases on rows that this process works on. They are short, so that another process takes over soon after this one died, and are renewed
- * while the work lasts, by one statement for all of them.
+ * Leases on rows that this process works on. They are short, so that another process takes over soon if this one dies.
+ * One statement renews all leases while the work continues.
  */
 export class Leases {
   private readonly logger = new Logger('Leases');
-  /** By the ids of the rows. */
+  /** The fences by row id. */
   private readonly fences = new Map<string, number>();
   private isRenewing = false;
 
-  /** @param renew takes the ids and their fences, and renews what still has that fence. */
+  /** @param renew takes row ids and their fences, and renews the rows that still have that fence. */
   constructor(
     private readonly database: Database,
     private readonly renew: PreparedStatement,
   ) {}
 
-  /** Renews a lease that was taken just now until `work` has ended, or until the row is leased again with another fence. */
+  /** Renews a new lease until `work` has ended, or until the row is leased again with another fence. */
   async during<T>(id: string, fence: number, work: () => Promise<T>): Promise<T> {
     this.fences.set(id, fence);
     if (!this.isRenewing) void this.renewWhileHeld();

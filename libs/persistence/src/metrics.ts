@@ -1,17 +1,17 @@
 import { Gauge, Histogram } from 'prom-client';
 import { sql, type Statement } from './statement.js';
 
-/** Of a database, what the gauges ask. */
+/** The properties of a database that the gauges read. */
 interface ObservedDatabase {
   readonly schema: string;
   readonly connections: Record<'total' | 'idle' | 'waiting', number>;
   query<Row>(statement: Statement): Promise<Row[]>;
 }
 
-/** The databases of this process that are open. */
+/** The open databases of this process. */
 export const openDatabases = new Set<ObservedDatabase>();
 
-/** Statements by name, the wait for a connection included, and commits. Seconds. */
+/** The duration of statements by name, including the wait for a connection, and of commits. In seconds. */
 export const operationSeconds = new Histogram({
   name: 'db_client_operation_duration_seconds',
   help: 'Statements and commits by schema, name and SQLSTATE (empty where they succeeded)',
@@ -45,7 +45,7 @@ const oldestDeadLetter = sql(
   'SELECT coalesce(extract(epoch FROM now() - min(died_at)), 0)::float8 AS seconds FROM dead_letters',
 );
 
-/** One row of each service. An unavailable database has no row here; other metrics show that it is unavailable. */
+/** Returns one row for each service. An unavailable database has no row; other metrics show that it is unavailable. */
 async function perService<Row extends Record<string, number>>(
   statement: Statement,
   use: (service: string, row: Row) => void,

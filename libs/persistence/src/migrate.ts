@@ -4,15 +4,15 @@ import { codeOf } from './database-error.js';
 import { roleOf, type DatabaseDefinition } from './database.js';
 import { CreateMessaging1763600000000 } from './migrations/1763600000000-create-messaging.js';
 
-/** Migrating processes take this advisory lock, one after the other. */
+/** The advisory lock that serializes migrating processes. */
 const MIGRATION_LOCK = 7_302_019;
 
-/** duplicate_object, or unique_violation when both created it in the same moment. */
+/** duplicate_object, or unique_violation if two processes created it at the same moment. */
 const ROLE_EXISTS = new Set(['42710', '23505']);
 
 /**
- * Brings a service's schema up to date: creates its role and schema where they are missing, then runs what
- * migrations have not run yet, as the login user, who owns the tables. Safe to run from many processes at once.
+ * Brings a service's schema up to date: creates missing roles and schemas, then runs the outstanding migrations as the
+ * login user, who owns the tables. Several processes may run it at once.
  * @returns the names of the migrations that ran.
  */
 export async function migrate(definition: DatabaseDefinition, url: string): Promise<string[]> {
@@ -41,7 +41,10 @@ async function provision(client: Client, schema: string): Promise<void> {
   await client.query(`ALTER DEFAULT PRIVILEGES IN SCHEMA ${schema} GRANT USAGE ON SEQUENCES TO ${role}`);
 }
 
-/** Roles belong to the server and the lock to one database, so a migration of another database may create the role concurrently. */
+/**
+ * Roles belong to the server and the lock belongs to one database, so a migration of another database may create the
+ * role concurrently.
+ */
 async function ensureRole(client: Client, role: string): Promise<void> {
   const { rowCount } = await client.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [role]);
   if (rowCount !== 0) return;

@@ -39,7 +39,10 @@ export interface RecordedAction extends OperatorAction {
   doneAt: Date;
 }
 
-/** The latest operators' actions of a service, newest first, of those before the one that `before` names. Ids are in the order of time. */
+/**
+ * Returns the latest operators' actions of a service, newest first, starting before the action `before`. Ids are
+ * ordered by time.
+ */
 export async function latestOperatorActions(
   database: Database,
   limit: number,
@@ -50,7 +53,7 @@ export async function latestOperatorActions(
   return table!.found ? database.query<RecordedAction>(latest, [limit, before]) : [];
 }
 
-/** For services whose commands change data. The table is append-only, also for its owner. */
+/** For services whose commands change data. The table is append-only, even for its owner. */
 export class CreateOperatorActions1763660000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     const [{ schema }] = (await runner.query('SELECT current_schema() AS schema')) as [{ schema: string }];

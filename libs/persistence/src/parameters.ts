@@ -1,6 +1,6 @@
 import type { Statement } from './statement.js';
 
-/** A type of PostgreSQL stands for one value; column definitions (`id uuid, name text`) stand for rows of such objects. */
+/** A PostgreSQL type stands for one value. Column definitions (`id uuid, name text`) stand for rows of such objects. */
 type Parameters = Record<string, string>;
 
 type Trim<S> = S extends ` ${infer Rest}` | `\n${infer Rest}` ? Trim<Rest> : S;
@@ -12,9 +12,9 @@ type NamesOf<D> = D extends `${infer First},${infer Rest}`
 type ValueOf<D> = NamesOf<D> extends never ? unknown : readonly Record<NamesOf<D>, unknown>[];
 
 interface RowsSql<Name extends string> {
-  /** The names of the columns, with commas between them. */
+  /** The names of the columns, separated by commas. */
   columns: string;
-  /** The rows as a table expression, which has the name of the parameter. */
+  /** The rows as a table expression, named like the parameter. */
   table: string;
   /** Each column as one array. */
   arrays: Record<Name, string>;
@@ -22,8 +22,8 @@ interface RowsSql<Name extends string> {
 type SqlOf<P> = { [N in keyof P]: NamesOf<P[N]> extends never ? string : RowsSql<NamesOf<P[N]>> };
 
 /**
- * A statement whose parameters have names. `write` gets the SQL of each parameter; `values` takes what the statement is executed with.
- * Rows are sent as one array a column, any number of them.
+ * Defines a statement with named parameters. `write` receives the SQL of each parameter; `values` converts the values
+ * for an execution. Rows are sent as one array for each column, so their number may vary.
  */
 export function withParameters<const P extends Parameters, S extends Statement>(
   parameters: P,

@@ -1,18 +1,18 @@
 /** A statement with parameters. */
 export interface Statement {
-  /** Without a name, the statement is planned for the values of each execution. */
+  /** A statement without a name is planned for the values of each execution. */
   readonly name?: string;
   readonly text: string;
 }
 
-/** Prepared once for each connection, under its name. */
+/** A statement that each connection prepares once, under its name. */
 export interface PreparedStatement extends Statement {
   readonly name: string;
 }
 
 const texts = new Map<string, string>();
 
-/** Names a statement; one name, one text. `name` is `<table or topic>.<what it does>`. */
+/** Defines a named statement. A name must always have the same text. `name` is `<table or topic>.<what it does>`. */
 export function sql(name: string, text: string): PreparedStatement {
   const known = texts.get(name);
   if (known !== undefined && known !== text) throw new Error(`two statements are called ${name}`);
@@ -20,7 +20,7 @@ export function sql(name: string, text: string): PreparedStatement {
   return { name, text };
 }
 
-/** Cuts a page from rows that were read with one extra row, which shows whether there is another page. */
+/** Returns a page of rows that were read with one extra row, which shows whether there is another page. */
 export function pageOfRows<Row extends { id: string }>(
   rows: Row[],
   limit: number,
@@ -29,7 +29,8 @@ export function pageOfRows<Row extends { id: string }>(
 }
 
 /**
- * A statement that joins arrays of values with a growing table. It is planned for each execution, because a cached plan from
- * the time when the table was small would read all of a large one. A group shares the cost of planning.
+ * Defines a statement that joins arrays of values with a growing table. It is planned for each execution, because a
+ * cached plan from a time when the table was small would read all of a large table. A group shares the cost of
+ * planning.
  */
 export const batchSql = (text: string): Statement => ({ text });

@@ -9,7 +9,10 @@ const RETRY_INTERVAL_MS = 1_000;
 
 type SignalHandler = (payload: unknown) => void;
 
-/** Finds the `@HandleEvent` and `@HandleSignal` methods of a container and feeds them; stops when they differ from the topology. */
+/**
+ * Finds the `@HandleEvent` and `@HandleSignal` methods of a container and subscribes them. Throws if they differ from
+ * the topology.
+ */
 export async function attachConsumers(
   app: INestApplicationContext,
   service: ServiceName,

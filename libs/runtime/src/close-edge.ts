@@ -2,12 +2,12 @@ import type { INestApplication } from '@nestjs/common';
 import type { Server } from 'node:http';
 
 const POLL_INTERVAL_MS = 50;
-/** Less than a process may take to stop altogether. */
+/** Less than the time that a process has to stop. */
 const DRAIN_TIMEOUT_MS = 20_000;
 
 /**
- * Stops accepting connections and finishes requests in flight. Idle keep-alive connections are closed as soon as nothing is
- * in flight on them, because closing waits for every connection.
+ * Stops accepting connections and finishes requests in progress. Idle keep-alive connections are closed as soon as they
+ * have no request in progress, because closing waits for every connection.
  */
 export async function closeEdge(app: Pick<INestApplication, 'close'>, server: Server): Promise<void> {
   const idle = setInterval(() => server.closeIdleConnections(), POLL_INTERVAL_MS);

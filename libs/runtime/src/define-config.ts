@@ -3,17 +3,17 @@ import { z } from 'zod';
 export interface Variable<T = unknown> {
   name: string;
   schema: z.ZodType<T>;
-  /** One sentence for operators: what it means, in which unit. */
+  /** One sentence for operators: the meaning and the unit. */
   help: string;
 }
 
 export type Environment = Record<string, string | undefined>;
 
-/** A typed view of some environment variables: read once, complete, or a sentence per wrong variable. */
+/** A typed view of some environment variables. It is read once; each wrong variable yields a sentence. */
 export interface ConfigDefinition<T = unknown> {
   readonly token: symbol;
   readonly variables: Record<string, Variable>;
-  /** @returns the values, or adds to `problems` what is wrong, with the variable's name and never its value. */
+  /** @returns the values. Adds problems to `problems`, each with the variable's name and never its value. */
   parse(env: Environment, problems: string[]): T;
 }
 
@@ -48,7 +48,7 @@ export function defineConfig<V extends Record<string, Variable>>(
   };
 }
 
-/** Building blocks for variables: text in, value out. */
+/** Building blocks for variables, which convert text to a value. */
 export const text = (fallback?: string) => withDefault(z.string(), fallback);
 export const integer = (min: number, max: number, fallback?: number) =>
   withDefault(

@@ -6,24 +6,24 @@ import type { Check } from './define-check.js';
 import type { CommandDefinition } from './define-command.js';
 import type { ConfigDefinition } from './define-config.js';
 
-/** A public HTTP port; of our services only the edge has one. */
+/** A public HTTP port. Among our services, only the edge has one. */
 export interface HttpDefinition<C> {
   adapter(config: C): FastifyAdapter;
-  /** Everything that must stand before the first request: hooks, filters, documents. */
+  /** Configures everything that must exist before the first request: hooks, filters, documents. */
   configure(app: NestFastifyApplication, config: C): Promise<void>;
   address(config: C): { host: string; port: number };
 }
 
-/** A service as a value. A process is a list of these and one transport. */
+/** The definition of a service. A process runs a list of services with one transport. */
 export interface ServiceDefinition<C = unknown> {
   name: ServiceName;
   module: Type;
   config: ConfigDefinition<C>;
   database?: DatabaseDefinition;
   http?: HttpDefinition<C>;
-  /** What the service needs beside its database and the bus, for `npm run admin -- doctor`. */
+  /** The dependencies of the service besides its database and the bus, for `npm run admin -- doctor`. */
   checks?(config: C): Check[];
-  /** What operators may do to it from a terminal. */
+  /** The commands that operators may run from a terminal. */
   commands?: readonly CommandDefinition[];
 }
 

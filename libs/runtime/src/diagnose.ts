@@ -15,7 +15,10 @@ interface Finding {
   problems: string[];
 }
 
-/** Checks everything that a process with these services needs, and changes nothing. Checks that depend on a wrong variable are left out. */
+/**
+ * Checks everything that a process with these services needs, and changes nothing. Checks that depend on an invalid
+ * variable are skipped.
+ */
 export async function diagnose(definitions: readonly ServiceDefinition[], env: Environment): Promise<Finding[]> {
   const checks: Check[] = [];
   const ignored: string[] = [];
@@ -62,7 +65,7 @@ function configurationProblems(definitions: readonly ServiceDefinition[], env: E
   }
 }
 
-/** An error of fetch has the reason in its cause; a host with several addresses has one error for each. */
+/** An error of fetch contains the reason in its cause. A host with several addresses has one error for each. */
 function reasonOf(error: unknown): string {
   const { cause, errors, message } = error as { cause?: unknown; errors?: unknown[]; message?: string };
   return cause ? reasonOf(cause) : errors ? errors.map(reasonOf).join('; ') : (message ?? String(error));

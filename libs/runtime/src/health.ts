@@ -5,8 +5,8 @@ import { collectDefaultMetrics, register } from 'prom-client';
 export type ReadinessCheck = () => Promise<void>;
 
 /**
- * The internal port. `/healthz/live`: the process answers. `/healthz/ready`: so does everything it needs; 503 while starting
- * and draining. `/metrics`: Prometheus' text format.
+ * The internal port. `/healthz/live`: the process answers. `/healthz/ready`: its dependencies answer too; 503 while
+ * starting and draining. `/metrics`: Prometheus' text format.
  */
 export class HealthServer {
   private server: Server | undefined;
@@ -14,7 +14,8 @@ export class HealthServer {
   readonly checks: Record<string, ReadinessCheck> = {};
 
   async listen(host: string, port: number): Promise<number> {
-    // Of the process itself: processor time, memory, event loop delay, garbage collection. They are of the process, and observed once.
+    // Metrics of the process (processor time, memory, event loop delay, garbage collection), which must be registered
+    // only once.
     if (!register.getSingleMetric('process_cpu_user_seconds_total')) collectDefaultMetrics();
     const server = createServer((request, response) => {
       const answer = (status: number, body: unknown): void => {

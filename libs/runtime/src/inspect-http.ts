@@ -10,13 +10,13 @@ import { PlatformModule } from './platform.module.js';
 import { readConfiguration } from './read-configuration.js';
 
 export interface InspectedHttp {
-  /** Everything that is routed, as the framework spells it: `GET /api/v1/listings/:listingId`. */
+  /** All routes, as the framework writes them: `GET /api/v1/listings/:listingId`. */
   routes: string[];
-  /** The body of an answer to GET. */
+  /** Returns the body of an answer to GET. */
   get(path: string): Promise<string>;
 }
 
-/** Looks at a service's HTTP interface as it would be served, without a port, a database or the services behind it. */
+/** Inspects a service's HTTP interface as it would be served, without a port, a database or other services. */
 export async function inspectHttp<T>(
   { http, ...definition }: ServiceDefinition,
   env: Environment,

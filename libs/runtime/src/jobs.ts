@@ -9,7 +9,7 @@ export class Jobs {
   private readonly preparations: (() => Promise<void>)[] = [];
   private stopped = false;
 
-  /** Work that must finish before the service accepts requests. Operators' commands skip it. */
+  /** Registers work that must finish before the service accepts requests. Operators' commands skip it. */
   beforeReady(work: () => Promise<void>): void {
     this.preparations.push(work);
   }
@@ -18,7 +18,10 @@ export class Jobs {
     await Promise.all(this.preparations.map((work) => work()));
   }
 
-  /** The first run comes after one interval. A run never overlaps itself; a failure is logged and the next run comes as planned. */
+  /**
+   * The first run starts after one interval. Runs never overlap. A failure is logged, and the next run starts as
+   * planned.
+   */
   every(name: string, intervalMs: number, job: () => Promise<void>): void {
     if (this.stopped) return;
     const timer = setTimeout(() => {

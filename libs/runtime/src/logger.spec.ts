@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 const repository = fileURLToPath(new URL('../../..', import.meta.url));
 const logger = new URL('logger.ts', import.meta.url).href;
 
-/** A process that logs and then does something else. */
+/** Starts a process that logs and then executes `rest`. */
 function start(rest: string) {
   const script = `import { PinoLogger } from '${logger}';
     const logger = new PinoLogger('test', { default: 'info', components: {} });

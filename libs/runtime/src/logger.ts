@@ -11,7 +11,7 @@ const FRAMEWORK = new Set([
   'NestApplication',
 ]);
 
-/** The least level that is logged, and those of single components (the contexts of log lines). */
+/** The minimum level that is logged, and the levels of single components (the contexts of log lines). */
 export interface LogLevels {
   default: Level;
   components: Record<string, Level>;
@@ -20,8 +20,9 @@ export interface LogLevels {
 let output: DestinationStream | undefined;
 
 /**
- * Of the process, whichever loggers it has. Lines are written together, since a write costs more than making its line: within a tenth of a
- * second, with a fatal line, and when the process exits, however it came to that but by SIGKILL.
+ * The output of the process, shared by all loggers. Lines are written together, because a write costs more than
+ * formatting a line: within a tenth of a second, with a fatal line, and when the process exits in any way except
+ * SIGKILL.
  */
 function standardOutput(): DestinationStream {
   if (output) return output;
@@ -30,7 +31,9 @@ function standardOutput(): DestinationStream {
   return (output = stdout);
 }
 
-/** Nest's logger over pino: one JSON line an entry, with the service's name. An object is logged as its fields. */
+/**
+ * Nest's logger over pino: one JSON line for each entry, with the service's name. An object is logged as its fields.
+ */
 export class PinoLogger implements LoggerService {
   private readonly logger: Logger;
 
@@ -57,7 +60,7 @@ export class PinoLogger implements LoggerService {
     this.write('fatal', message, rest);
   }
 
-  /** Nest passes the context last, and for errors a stack before it. */
+  /** Nest passes the context as the last argument and, for errors, a stack before it. */
   private write(level: Level, message: unknown, rest: unknown[]): void {
     const context = rest.length > 0 ? String(rest.at(-1)) : undefined;
     const stack = rest.length > 1 ? rest.slice(0, -1).map(String).join('\n') : undefined;

@@ -3,7 +3,7 @@ import { HandleRequest, operatorOf, type RequestContext } from '@market/messagin
 import { Database, latestOperatorActions, oldestUnpublished, queueLengths } from '@market/persistence';
 import { Controller, type Type } from '@nestjs/common';
 
-/** Answers what operators ask of every service: its queues, and what operators did to it. */
+/** Answers the requests of operators that every service supports: its queues, and the operators' actions on it. */
 export function operationsController(service: ServiceName): Type {
   const { getQueues, listOperatorActions } = operationsOf(service);
 

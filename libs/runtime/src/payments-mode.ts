@@ -11,9 +11,9 @@ const remember = sql(
 const recall = sql('runtime.recall-payments-mode', 'SELECT mode FROM payments_mode');
 
 /**
- * The first process that uses a database fixes its payments mode, so that simulated and real money are never mixed. Nothing
- * is written unless every database is unused or has this mode.
- * @throws ConfigError naming the services whose data are of the other mode.
+ * The first process that uses a database fixes its payments mode, so that simulated and real money are never mixed.
+ * Nothing is written unless every database is unused or has this mode.
+ * @throws ConfigError naming the services whose data have the other mode.
  */
 export async function claimPaymentsMode(
   databases: ReadonlyMap<ServiceName, Database>,
@@ -21,7 +21,7 @@ export async function claimPaymentsMode(
 ): Promise<void> {
   await refuseOthers(databases, mode);
   for (const database of databases.values()) await database.query(remember, [mode]);
-  // Another process may have been first.
+  // Another process may have set the mode meanwhile.
   await refuseOthers(databases, mode);
 }
 

@@ -23,7 +23,7 @@ const encryptionKeys = z.string().superRefine((value, context) => {
   }
 });
 
-/** As OpenTelemetry has it: `key=value`, comma separated, values percent-encoded. */
+/** The format of OpenTelemetry: `key=value`, comma separated, values percent-encoded. */
 const headers = z
   .string()
   .default('')
@@ -120,7 +120,7 @@ export const platformConfig = defineConfig('platform', {
   ),
 });
 
-/** `<SERVICE>_DATABASE_URL` wins over `DATABASE_URL`, so that any service can live on a server of its own. */
+/** `<SERVICE>_DATABASE_URL` takes precedence over `DATABASE_URL`, so that any service can use a separate server. */
 export function databaseUrlOf(service: ServiceName, env: Environment): string | undefined {
   return env[`${service.toUpperCase().replaceAll('-', '_')}_DATABASE_URL`] || env.DATABASE_URL || undefined;
 }

@@ -23,7 +23,7 @@ export interface Platform {
 @Global()
 @Module({})
 export class PlatformModule {
-  /** The root of a service's container. */
+  /** Returns the root module of a service's container. */
   static under(module: Type, platform: Platform): Type {
     const controllers = platform.database ? [operationsController(platform.service)] : [];
     @Module({ imports: [PlatformModule.provide(platform), module], controllers })

@@ -10,7 +10,7 @@ export interface Configuration {
 }
 
 /**
- * Reads the configuration of a process with these services. Encryption keys are optional for commands only.
+ * Reads the configuration of a process with these services. Encryption keys are optional only for commands.
  * @throws ConfigError naming everything that is wrong.
  */
 export function readConfiguration(

@@ -5,17 +5,20 @@ interface ExpectedChain {
   variable: string;
   url: string;
   chainId: number;
-  /** A token contract that must have so many decimals. */
+  /** A token contract that must have this number of decimals. */
   token?: { address: string; decimals: number; variable: string };
 }
 
 const TIMEOUT_MS = 5_000;
-/** Longer than any chain that settles payments takes for a block. */
+/** Longer than the block time of any chain that settles payments. */
 const MAX_HEAD_AGE_SECONDS = 300;
 /** `decimals()` of ERC-20. */
 const DECIMALS = '0x313ce567';
 
-/** Whether a JSON-RPC server of an EVM chain answers for the right chain, keeps up with it, and knows the token. The URL may hold a key and is not shown. */
+/**
+ * Checks that a JSON-RPC server of an EVM chain serves the right chain, is up to date, and has the token. The URL may
+ * contain a key and is not shown.
+ */
 export const rpcServerCheck = ({ variable, url, chainId, token }: ExpectedChain): Check => ({
   variable,
   subject: `RPC server ${new URL(url).host} of chain ${chainId}`,

@@ -13,9 +13,9 @@ import { readConfiguration } from './read-configuration.js';
 import { startService, type StartedService } from './run-process.js';
 
 /**
- * Runs one command of a service in this process, with its container and database and without jobs and outbox relay. Its bus
- * reaches the services that it asks, which run in this process for as long.
- * `ENCRYPTION_KEYS` are needed only by commands that encrypt or decrypt secrets.
+ * Runs one command of a service in this process, with the service's container and database, without jobs and outbox
+ * relay. Its bus reaches the services that the command names, which run in this process meanwhile. `ENCRYPTION_KEYS`
+ * are needed only by commands that encrypt or decrypt secrets.
  * @param asked the services that the command names
  */
 export async function runCommand(

@@ -6,7 +6,7 @@ import { runProcess, type RunningProcess } from './run-process.js';
 import { withSecretFiles } from './secret-files.js';
 import { startFailure } from './start-failure.js';
 
-/** What a process of the distributed marketplace reads beside `platformConfig`. */
+/** The variables that a process of the distributed marketplace reads in addition to `platformConfig`. */
 export const natsConfig = defineConfig('nats', {
   servers: variable('NATS_URL', text(), 'NATS servers, comma separated: nats://host:4222'),
   nkeySeed: variable(
@@ -17,7 +17,10 @@ export const natsConfig = defineConfig('nats', {
   streamReplicas: variable('NATS_STREAM_REPLICAS', integer(1, 5, 1), 'copies JetStream keeps of each event'),
 });
 
-/** The distributed bus as the environment describes it. A process that holds several services may name a seed for each: `<SERVICE>_NATS_NKEY_SEED`. */
+/**
+ * Creates the distributed bus from the environment. A process that runs several services may have a seed for each:
+ * `<SERVICE>_NATS_NKEY_SEED`.
+ */
 export const natsTransportFromEnv = (env: Environment): Transport => natsTransport(natsOptionsFromEnv(env));
 
 /** @throws ConfigError */
@@ -34,7 +37,10 @@ export function natsOptionsFromEnv(env: Environment): (service: ServiceName) => 
 
 const STOP_TIMEOUT_MS = 30_000;
 
-/** Runs a process, with the environment in which secrets from files are read, until it receives a signal to stop. If it cannot start, it prints why and exits with 1. */
+/**
+ * Runs a process until it receives a signal to stop. The environment includes secrets read from files. If the process
+ * cannot start, this prints the reason and exits with 1.
+ */
 export async function runMain(start: (env: Environment) => Promise<RunningProcess>): Promise<void> {
   try {
     const running = await start(withSecretFiles(process.env));

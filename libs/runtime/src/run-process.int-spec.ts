@@ -51,7 +51,7 @@ class Listener implements OnModuleInit, OnApplicationBootstrap {
   }
 }
 
-/** All else that the service's contract and topology ask of it: served and heard, and nothing done. */
+/** Serves and consumes everything else that the service's contract and topology declare, and does nothing. */
 @Controller()
 class Rest {}
 

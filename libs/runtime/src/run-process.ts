@@ -20,10 +20,10 @@ import { PlatformModule } from './platform.module.js';
 import { readConfiguration } from './read-configuration.js';
 
 export interface RunningProcess {
-  /** Port of the public edge, when this process holds it. */
+  /** Port of the public edge, if this process runs it. */
   httpPort: number | undefined;
   internalPort: number | undefined;
-  /** Finishes what was begun, in the order edge, events, services, databases. */
+  /** Finishes work in progress and stops in the order edge, events, services, databases. */
   stop(): Promise<void>;
 }
 
@@ -43,9 +43,9 @@ const PRUNE_INTERVAL_MS = 10 * 60_000;
 const ping = sql('runtime.ping', 'SELECT 1 AS ok');
 
 /**
- * Starts services in one process: each gets its own container, database connections and bus connection. The whole
- * configuration is checked before anything starts. Consumers are ready before the first event is relayed, and all services
- * before the edge accepts its first request.
+ * Starts services in one process. Each gets its own container, database connections and bus connection. The whole
+ * configuration is checked before anything starts. Consumers are ready before the first event is relayed, and all
+ * services are ready before the edge accepts its first request.
  */
 export async function runProcess(
   definitions: ServiceDefinition[],
@@ -59,7 +59,7 @@ export async function runProcess(
   const databases = new Map<ServiceName, Database>();
   const started: StartedService[] = [];
   const health = new HealthServer();
-  // Nest has one logger a process, so that lines of several services in one carry the process's name.
+  // Nest has one logger for each process, so the lines of several services in one process have the process's name.
   const processName = definitions.length === 1 ? definitions[0]!.name : 'marketplace';
   const logger = new PinoLogger(processName, platform.logLevels);
   const { tracesEndpoint: endpoint, tracesHeaders: headers, tracesRatio: ratio } = platform;
@@ -116,7 +116,7 @@ export async function runProcess(
     for (const { definition, app, config } of started) {
       if (!definition.http) continue;
       const { host, port } = definition.http.address(config);
-      // Not app.listen(), which logs a failure that is thrown as well.
+      // app.listen() is not used, because it logs a failure that is thrown as well.
       await (app as NestFastifyApplication).getHttpAdapter().getInstance().listen({ port, host });
       httpPort = ((app as NestFastifyApplication).getHttpServer().address() as { port: number }).port;
     }
@@ -169,7 +169,7 @@ export async function startService(
       logger,
       abortOnError: false,
     });
-    // Nest 12 calls the hooks of a microservice in init(), and once more in it unless it is told that they were called.
+    // In Nest 12, init() calls the hooks of a microservice twice unless this flag is set.
     (service as NestMicroservice).setIsInitHookCalled(true);
     await service.init();
     await jobs.prepare();

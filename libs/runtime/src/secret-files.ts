@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { ConfigError, type Environment } from './define-config.js';
 
-/** Variables that hold a secret, or a URL that may contain one. */
+/** Names of variables that contain a secret, or a URL that may contain one. */
 const SECRET_FILE = /^((?:[A-Z0-9_]+_)?(?:URLS?|KEYS?|SEED|CHAINS|HEADERS))_FILE$/;
 
 /**
- * The environment in which each `<NAME>_FILE` of a secret is replaced by `<NAME>` with the content of that file, as containers get
- * their secrets. Line ends at the end of the file are not part of the value.
+ * Returns the environment in which each `<NAME>_FILE` of a secret is replaced by `<NAME>` with the content of that
+ * file, which is how containers receive their secrets. Trailing line ends of the file are removed.
  * @throws ConfigError naming every file that cannot be read, and every variable that is given twice.
  */
 export function withSecretFiles(env: Environment): Environment {

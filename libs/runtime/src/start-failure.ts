@@ -21,7 +21,7 @@ interface SystemError extends Error {
   port?: number;
 }
 
-/** Says why a process did not start and what to do about it. The stack is added only for unexpected errors. */
+/** Returns why a process did not start and what to do about it. The stack is added only for unexpected errors. */
 export function startFailure(error: unknown, env: Environment): string {
   if (error instanceof AggregateError && error.errors.length > 0) return startFailure(error.errors[0], env);
   if (!(error instanceof Error) || PROGRAMMING_ERRORS.some((kind) => error instanceof kind))
@@ -40,7 +40,7 @@ export function startFailure(error: unknown, env: Environment): string {
   return remedy === undefined ? message : `PostgreSQL refuses: ${message}. To go on, ${remedy}.`;
 }
 
-/** The variable whose URL has this port, of those that name servers. */
+/** Returns the variable whose URL has this port, among those of servers. */
 function variableNaming(port: number | undefined, env: Environment): string {
   const names = Object.keys(env).filter((name) => /(DATABASE|NATS|REDIS)_URL$/.test(name));
   return (

@@ -4,8 +4,8 @@ import { eventually } from './eventually.js';
 import type { OwnProcess } from './own-process.js';
 
 /**
- * Resolves when a server says `greeting` on its port, after being sent `hello` if it does not speak first.
- * @throws Error with the process's output when it ends, or says nothing of the kind within 10 s.
+ * Resolves when a server sends `greeting` on its port. If `hello` is given, it is sent first.
+ * @throws Error with the process's output if it ends, or sends no greeting within 10 s.
  */
 export async function answersOn(
   port: number,

@@ -6,7 +6,10 @@ interface CompiledContract<Abi> {
   bytecode: `0x${string}`;
 }
 
-/** The contracts of a Solidity file, by name, as `npm run contracts` compiled them. @throws Error when the file changed since. */
+/**
+ * Returns the contracts of a Solidity file by name, as compiled by `npm run contracts`. @throws Error if the file has
+ * changed since.
+ */
 export function compiledContracts<Abi>(file: URL): Record<string, CompiledContract<Abi>> {
   const { sourceHash, contracts } = JSON.parse(readFileSync(new URL(file.href.replace(/sol$/, 'json')), 'utf8')) as {
     sourceHash: string;

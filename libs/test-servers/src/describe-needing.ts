@@ -1,11 +1,12 @@
 import { findProgram } from './own-process.js';
 
-/** Set where a missing server must fail the run, as it does on CI. */
+/** Set if a missing server must fail the run, as on CI. */
 const SERVERS_REQUIRED = process.env.TEST_SERVERS === 'required';
 
 /**
- * `describe` for tests that start a program which npm does not bring. Where this machine lacks it, they are skipped by a name that
- * says what is missing and how to get it; the reporter in `.config/skipped-tests.mjs` repeats it at the end of a run.
+ * `describe` for tests that start a program that npm does not install. If this machine lacks it, the tests are skipped.
+ * Their name then says what is missing and how to get it; the reporter in `.config/skipped-tests.mjs` repeats this at
+ * the end of a run.
  */
 export function describeNeeding(program: 'nats-server' | 'redis-server' | 'chromium'): typeof describe {
   const missing = SERVERS_REQUIRED ? null : reasonToSkip(program);

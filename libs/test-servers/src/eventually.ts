@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * Tries an assertion until it holds, and gives what it returned.
- * @throws what the assertion threw last, once `withinMs` have passed.
+ * Retries an assertion until it holds, and returns its result.
+ * @throws the last error of the assertion after `withinMs`.
  */
 export async function eventually<T>(
   assertion: () => T | Promise<T>,

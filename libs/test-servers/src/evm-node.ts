@@ -8,17 +8,20 @@ import { startOwnProcess } from './own-process.js';
 export interface EvmNode {
   readonly url: string;
   readonly chainId: number;
-  /** Ten funded accounts come from it. */
+  /** The mnemonic of ten funded accounts. */
   readonly mnemonic: string;
   request<T>(method: string, params?: unknown[]): Promise<T>;
-  /** Two blocks after a block it is finalized. */
+  /** A block is finalized when two more blocks follow it. */
   mine(blocks: number): Promise<void>;
   stop(): Promise<void>;
 }
 
 const MNEMONIC = 'test test test test test test test test test test test junk';
 
-/** A real EVM chain of one's own (anvil, from npm): a block for each transaction, the last but two final. */
+/**
+ * Starts a real EVM chain (anvil, from npm). It makes a block for each transaction, and all but the last two blocks are
+ * final.
+ */
 export async function startEvmNode({ chainId = 31_337 } = {}): Promise<EvmNode> {
   const port = await freePort();
   const node = startOwnProcess(anvil(), [
@@ -53,7 +56,7 @@ export async function startEvmNode({ chainId = 31_337 } = {}): Promise<EvmNode> 
   };
 }
 
-/** The program of this platform that the npm package brings. */
+/** Returns the path of the program that the npm package provides for this platform. */
 function anvil(): string {
   const cpu = process.arch === 'x64' ? 'amd64' : process.arch;
   const name = `@foundry-rs/anvil-${process.platform}-${cpu}`;
@@ -61,7 +64,7 @@ function anvil(): string {
     const program = join(dirname(createRequire(import.meta.url).resolve(`${name}/package.json`)), 'bin', 'anvil');
     if (existsSync(program)) return program;
   } catch {
-    // Told below, with what to do.
+    // The error below says what to do.
   }
   throw new Error(`${name} is needed here and is not installed: npm ci brings it on the platforms it is made for`);
 }

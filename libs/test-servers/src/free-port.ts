@@ -2,11 +2,14 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Below the ports that the kernel gives to outgoing connections, one of which could take a port that was free a moment ago. */
+/**
+ * Below the ports that the kernel assigns to outgoing connections. Such a connection could take a port that was free a
+ * moment ago.
+ */
 const [FIRST, LAST] = [10_240, 32_767];
 const given = new Set<number>();
 
-/** A port of 127.0.0.1 without a listener at this moment, which this process did not get before. */
+/** Returns a port of 127.0.0.1 that has no listener now and that this process did not return before. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(FIRST, LAST);

@@ -8,21 +8,23 @@ import { temporaryDirectory } from './temporary-directory.js';
 export interface NatsServer {
   readonly url: string;
   readonly port: number;
-  /** Ends it as a crash does, unless another signal is named; its JetStream files stay for `restart()`. */
+  /** Ends the server like a crash, unless another signal is given. Its JetStream files remain for `restart()`. */
   kill(signal?: NodeJS.Signals): Promise<void>;
-  /** Again on the same port and files; `forgetting` the files, as after the loss of a disk. */
+  /**
+   * Starts it again on the same port with the same files. `forgetting` deletes the files, as after the loss of a disk.
+   */
   restart(options?: { forgetting?: boolean }): Promise<void>;
   logs(): string;
-  /** Ends it and removes its files. */
+  /** Stops the server and removes its files. */
   stop(): Promise<void>;
 }
 
 export interface NatsServerOptions {
-  /** The whole configuration file; without it anyone may do anything. */
+  /** Returns the complete configuration file. Without it, every client may do everything. */
   config?(place: { port: number; storeDir: string }): string;
 }
 
-/** A nats-server of one's own with JetStream, which carries what paid calls need. */
+/** Starts a separate nats-server with JetStream, whose message size suffices for paid calls. */
 export async function startNatsServer({ config = openToAll }: NatsServerOptions = {}): Promise<NatsServer> {
   const program = findProgram('nats-server', 'nats-server');
   const directory = await temporaryDirectory('nats');

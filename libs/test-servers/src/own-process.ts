@@ -3,15 +3,15 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** A process that a test started, and that does not outlive the test. */
+/** A process that a test started and that ends at the latest with the test. */
 export interface OwnProcess {
   readonly pid: number;
-  /** Everything it wrote to both of its streams. */
+  /** Everything that it wrote to both of its output streams. */
   output(): string;
-  /** Resolves with its exit code, or null when a signal ended it. */
+  /** Resolves with its exit code, or null if a signal ended it. */
   readonly ended: Promise<number | null>;
   isRunning(): boolean;
-  /** Sends a signal and waits for the end; SIGTERM when none is named, SIGKILL after `withinMs`. */
+  /** Sends a signal (SIGTERM by default) and waits for the end. Sends SIGKILL after `withinMs`. */
   stop(signal?: NodeJS.Signals, withinMs?: number): Promise<number | null>;
 }
 
@@ -21,13 +21,16 @@ export interface OwnProcessOptions {
 }
 
 const STOP_TIMEOUT_MS = 20_000;
-/** Debian keeps servers where a plain user's PATH does not look. */
+/** Directories in which Debian installs servers and which are not in a normal user's PATH. */
 const SERVER_DIRECTORIES = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
 
 const running = new Set<number>();
 process.on('exit', () => running.forEach((pid) => sendSignal(pid, 'SIGKILL')));
 
-/** The kernel kills the child when this process dies, also when it is killed itself; where util-linux is missing, only an orderly exit cleans up. */
+/**
+ * The kernel kills the child when this process dies, even if this process is killed. Without util-linux, only an
+ * orderly exit ends the child.
+ */
 const parentDeathSignal =
   spawnSync('setpriv', ['--pdeathsig', 'KILL', 'true']).status === 0 ? ['setpriv', '--pdeathsig', 'KILL'] : [];
 
@@ -49,7 +52,7 @@ export function startOwnProcess(
     isRunning = false;
     running.delete(pid);
   });
-  // Not `exit`: what it wrote last is to be readable once it has ended.
+  // `close` comes after `exit`, when all output has been read.
   const ended = once(child, 'close').then(([code]) => code as number | null);
   return {
     pid,
@@ -66,7 +69,7 @@ export function startOwnProcess(
   };
 }
 
-/** @throws Error that says how to get the program when this machine has none. */
+/** @throws Error that says how to install the program if this machine does not have it. */
 export function findProgram(name: string, debianPackage: string): string {
   const directories = [...(process.env.PATH ?? '').split(delimiter), ...SERVER_DIRECTORIES];
   const found = directories.map((directory) => join(directory, name)).find((path) => existsSync(path));

@@ -1,20 +1,20 @@
 import { connect, createServer, type Socket } from 'node:net';
 import { once } from 'node:events';
 
-/** What went over the wire from one BEGIN to its end, or one statement alone. */
+/** The messages from one BEGIN to its end, or one single statement. */
 export interface RecordedTransaction {
   /** The `application_name` of its connection. */
   application: string;
-  /** Those between BEGIN and COMMIT, by the names they were prepared under, otherwise their texts. */
+  /** The statements between BEGIN and COMMIT, by the names under which they were prepared, otherwise by their texts. */
   statements: string[];
-  /** How often its client waited for the server. */
+  /** The number of times that the client waited for the server. */
   roundTrips: number;
 }
 
 export interface PostgresProxy {
-  /** The URL of the server, as it is reached through the proxy. */
+  /** The URL of the server through the proxy. */
   readonly url: string;
-  /** Those that began since `forget`, in that order. */
+  /** The transactions that began since `forget`, in this order. */
   readonly transactions: RecordedTransaction[];
   forget(): void;
   stop(): Promise<void>;
@@ -24,8 +24,8 @@ const LENGTH_BYTES = 4;
 const SSL_REQUEST = 80_877_103;
 
 /**
- * Stands before a PostgreSQL and writes down what its clients execute. With `delayMs` each answer comes so much later, as
- * from a server that is that far away.
+ * Starts a proxy for a PostgreSQL server that records what clients execute. `delayMs` delays each answer, which
+ * simulates a distant server.
  */
 export async function startPostgresProxy(serverUrl: string, { delayMs = 0 } = {}): Promise<PostgresProxy> {
   const target = new URL(serverUrl);
@@ -79,7 +79,7 @@ class Recorder {
   private isStarted = false;
   private bound = '';
   private open: RecordedTransaction | undefined;
-  /** How many answers are still to come. */
+  /** The number of answers that are still expected. */
   private awaited = 0;
 
   constructor(private readonly transactions: RecordedTransaction[]) {}
@@ -116,7 +116,10 @@ class Recorder {
   }
 }
 
-/** Cuts a stream into messages: a type, except in the first that a client sends, a length that counts itself, and a body. */
+/**
+ * Splits a stream into messages: a type (missing in the first message of a client), a length that includes itself, and
+ * a body.
+ */
 class Messages {
   private rest = Buffer.alloc(0);
 
@@ -135,7 +138,7 @@ class Messages {
   }
 }
 
-/** Of a start-up message: a version, then names and values. */
+/** Returns a value of a start-up message, which has a version and then names and values. */
 function valueOf(name: string, startUp: Buffer): string {
   const parts = startUp.toString('utf8', 4).split('\0');
   return parts[parts.indexOf(name) + 1] ?? '';

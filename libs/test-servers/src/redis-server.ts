@@ -8,13 +8,13 @@ export interface RedisServer {
   readonly url: string;
   readonly port: number;
   kill(signal?: NodeJS.Signals): Promise<void>;
-  /** Again on the same port, empty. */
+  /** Starts it again on the same port, without data. */
   restart(): Promise<void>;
   logs(): string;
   stop(): Promise<void>;
 }
 
-/** A redis-server of one's own that keeps nothing on disk. */
+/** Starts a separate redis-server that stores nothing on disk. */
 export async function startRedisServer(): Promise<RedisServer> {
   const program = findProgram('redis-server', 'redis-server');
   const directory = await temporaryDirectory('redis');

@@ -28,9 +28,9 @@ export const USDC = address('4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU');
 const DECIMALS = 6;
 const SYSTEM_PROGRAM = address('11111111111111111111111111111111');
 const SLOT_MILLISECONDS = 400;
-/** A blockhash is good for so many blocks after its own. */
+/** A blockhash is valid for this number of blocks after its own block. */
 const BLOCKHASH_BLOCKS = 150;
-/** Leaders skip slots, so that a slot is not a height. */
+/** Leaders skip slots, so the number of a slot is not the height of its block. */
 const SKIPPED_SLOTS = 1_000;
 
 export interface Block {
@@ -41,7 +41,7 @@ export interface Block {
   readonly milliseconds: number;
 }
 
-/** As JSON-RPC writes it: a name, or an object of one key. */
+/** The form of JSON-RPC: a name, or an object with one key. */
 type TransactionError = string | Record<string, unknown>;
 
 export interface Execution {
@@ -62,13 +62,15 @@ export interface LandedTransaction extends SentTransaction {
 
 type Balances = ReturnType<SolanaChain['balancesOf']>;
 
-/** Blocks and commitments around litesvm, which executes transactions as a validator does, and knows neither. */
+/** Adds blocks and commitments to litesvm, which executes transactions like a validator but has neither. */
 export class SolanaChain {
   private readonly svm = new LiteSVM().withBlockhashCheck(false).withTransactionHistory(0n);
   private readonly blocks: Block[] = [];
-  /** In the order of their blocks. */
+  /** The transactions in the order of their blocks. */
   private readonly landed = new Map<string, LandedTransaction>();
-  /** Validators know a processed transaction by its message: one that is not signed by all is the same. */
+  /**
+   * Validators identify a processed transaction by its message, so a copy without all signatures counts as the same.
+   */
   private readonly processedMessages = new Set<string>();
 
   constructor(private readonly blocksToFinality: number) {
@@ -101,7 +103,7 @@ export class SolanaChain {
     this.svm.setClock(clock);
   }
 
-  /** The last block of a commitment. */
+  /** Returns the last block of a commitment. */
   blockAt(commitment: Commitment): Block {
     const last = this.blocks.length - 1;
     return this.blocks[commitment === 'finalized' ? last - this.blocksToFinality : last]!;
@@ -120,13 +122,13 @@ export class SolanaChain {
     return block !== undefined && block.height <= height && height <= block.lastValidBlockHeight;
   }
 
-  /** `null` is a transaction that is not there at this commitment. */
+  /** Returns `null` if the transaction is not visible at this commitment. */
   transaction(signature: string, commitment: Commitment): LandedTransaction | null {
     const landed = this.landed.get(signature);
     return landed && landed.block.height <= this.blockAt(commitment).height ? landed : null;
   }
 
-  /** Newest first. */
+  /** Returns the newest transactions first. */
   transactionsOf(account: string, commitment: Commitment): LandedTransaction[] {
     return [...this.landed.values()]
       .filter(({ block, accounts }) => block.height <= this.blockAt(commitment).height && accounts.includes(account))
@@ -150,7 +152,10 @@ export class SolanaChain {
     }
   }
 
-  /** Puts a transaction into a block, also a failing one; one that is not signed, comes too late or cannot pay its fee leaves no trace. */
+  /**
+   * Adds a transaction to a block, even if it fails. A transaction that is unsigned, expired or cannot pay its fee
+   * leaves no trace.
+   */
   land(sent: SentTransaction): void {
     const { height } = this.blockAt('confirmed');
     if (!isFullySignedTransaction(sent.transaction)) return;
@@ -170,7 +175,7 @@ export class SolanaChain {
     return account.exists ? account : null;
   }
 
-  /** `null` is an account that is no token account. */
+  /** Returns `null` if the account is not a token account. */
   tokenAccount(of: string) {
     const account = this.account(of);
     if (account?.programAddress !== TOKEN_PROGRAM_ADDRESS || account.data.length !== getTokenSize()) return null;
@@ -240,7 +245,7 @@ export class SolanaChain {
   }
 }
 
-/** Of the versions that bring their accounts with them or from lookup tables, of which the latter are left out of `accounts`. */
+/** Decodes legacy transactions and those of version 0. Accounts in lookup tables are not included in `accounts`. */
 export function decodeTransaction(wire: ReadonlyUint8Array) {
   const transaction: Transaction = getTransactionDecoder().decode(wire);
   const message = getCompiledTransactionMessageDecoder().decode(transaction.messageBytes);
@@ -275,7 +280,10 @@ function executionOf(result: ReturnType<LiteSVM['sendTransaction'] | LiteSVM['si
   };
 }
 
-/** litesvm has these as numbers of enumerations that it declares but does not export; in its text they have their names. */
+/**
+ * litesvm represents these as numbers of enumerations that it declares but does not export. Its text contains the
+ * names.
+ */
 function errorOf(failed: FailedTransactionMetadata): TransactionError {
   const [, name = 'Unknown', details = ''] = /err: (\w+)(.*?), meta:/s.exec(failed.toString()) ?? [];
   const instruction = /^\((\d+), (\w+)(?:\((\d+)\))?/.exec(details);

@@ -3,36 +3,41 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { RpcCall } from './solana-rpc.js';
 
-/** `refuse` answers 503 and `hang` never, of a request that is not carried out; `swallow` carries it out and then hangs up. */
+/**
+ * `refuse` answers 503 and `hang` never answers; neither executes the request. `swallow` executes it and then closes
+ * the connection.
+ */
 export type RpcFault = 'refuse' | 'hang' | 'swallow';
 
 export interface SolanaNode {
   readonly url: string;
-  /** Devnet by name: x402 clients know only the public clusters. */
+  /** The id of devnet, because x402 clients know only the public clusters. */
   readonly network: 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
   /** The mint, with six decimals. */
   readonly usdc: string;
-  /** Gives an owner a token account with this balance, and a SOL. */
+  /** Gives an owner a token account with this balance, and one SOL. */
   fund(owner: string, baseUnits: bigint): Promise<void>;
-  /** Gives an owner an empty token account, and returns its address. */
+  /** Gives an owner an empty token account and returns its address. */
   openTokenAccount(owner: string): Promise<string>;
-  /** Of USDC; 0 without a token account. */
+  /** Returns the balance of USDC; 0 without a token account. */
   balanceOf(owner: string): Promise<bigint>;
   setLamports(owner: string, lamports: bigint): void;
-  /** Every transaction that is accepted makes a block, too. */
+  /** Makes blocks. Every accepted transaction also makes one. */
   mine(blocks: number): void;
-  /** Asked before each request, in the order of a batch; the first fault that it names is that of all. */
+  /**
+   * Called before each request, in the order of a batch. The first fault that it returns applies to the whole batch.
+   */
   onRequest?: (method: string, params: readonly unknown[]) => RpcFault | undefined | Promise<RpcFault | undefined>;
   stop(): Promise<void>;
 }
 
 /**
- * The JSON-RPC of a Solana node over a chain of one's own, in this process. Signatures, fees and programs are those of a validator
- * (litesvm); a block is made for each transaction and is `confirmed` at once. Of accounts only their last state is kept, whatever
- * commitment is asked for.
+ * The JSON-RPC of a Solana node with its own chain, in this process. Signatures, fees and programs are those of a
+ * validator (litesvm). A block is made for each transaction and is `confirmed` at once. Only the last state of accounts
+ * is stored, for every commitment.
  */
 export async function startSolanaNode({ blocksToFinality = 32 } = {}): Promise<SolanaNode> {
-  // Only here, since every test loads this library and few need the runtime.
+  // Imported here, because every test loads this library and few need the runtime.
   const { SolanaChain, USDC } = await import('./solana-chain.js');
   const { answerTo, methodsOf } = await import('./solana-rpc.js');
   const chain = new SolanaChain(blocksToFinality);

@@ -34,7 +34,7 @@ class RpcError extends Error {
   }
 }
 
-/** Statuses of transactions that are older than this come from the history, which is searched on request alone. */
+/** Statuses of older transactions come from the history, which is searched only on request. */
 const RECENT_BLOCKS = 300;
 const MEMO_PROGRAMS = ['MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr', 'Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo'];
 
@@ -50,7 +50,7 @@ export function answerTo(methods: Methods, { id, method, params = [] }: RpcCall)
   }
 }
 
-/** As the documentation of Solana's RPC describes them; `finalized` is the commitment of who names none. */
+/** The methods as the documentation of Solana's RPC describes them. `finalized` is the default commitment. */
 export function methodsOf(chain: SolanaChain): Methods {
   const blockFor = ({ commitment = 'finalized' }: Config = {}) => chain.blockAt(commitment);
   const inContext = <T>(config: Config | undefined, value: T) => ({ context: { slot: blockFor(config).slot }, value });
@@ -200,7 +200,7 @@ export function methodsOf(chain: SolanaChain): Methods {
         meta: {
           err: execution.err,
           status: execution.err ? { Err: execution.err } : { Ok: null },
-          // All that a fee payer of these transactions pays.
+          // The fee is all that the fee payer of these transactions pays.
           fee: before.lamports[0]! - after.lamports[0]!,
           preBalances: before.lamports,
           postBalances: after.lamports,

@@ -66,5 +66,5 @@ describe('processes of a test', () => {
   });
 });
 
-/** Empty when the process is gone, or waits to be forgotten by its parent. */
+/** Empty if the process has ended, even if its parent has not yet collected its exit status. */
 const commandOf = (pid: number): Promise<string> => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');

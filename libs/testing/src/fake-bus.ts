@@ -26,8 +26,9 @@ type Answer<C extends RequestContract> = (
 ) => OutputOf<C> | Promise<OutputOf<C>>;
 
 /**
- * The bus of one service without the other services: a test defines their answers. What is asked and what is answered
- * is held to the contracts and goes through JSON, so a shape that could not happen does not pass here either.
+ * The bus of one service without the other services. A test defines their answers. Requests and answers are validated
+ * against the contracts and converted to JSON and back, so that a shape that could not occur over a real bus fails here
+ * too.
  */
 export class FakeBus extends MessageBus {
   private readonly others: OtherServices;
@@ -53,7 +54,7 @@ export class FakeBus extends MessageBus {
     });
   }
 
-  /** What was asked so far, oldest first. */
+  /** Returns the requests so far, oldest first. */
   asked<C extends RequestContract>(contract: C): InputOf<C>[] {
     return this.others.requests
       .filter(({ subject }) => subject === contract.subject)
@@ -67,7 +68,7 @@ export class FakeBus extends MessageBus {
   }
 }
 
-/** The far end of the fake: it stands where a transport's link would. */
+/** The other services. It replaces the link of a transport. */
 class OtherServices implements Pick<Link, 'request' | 'signal'> {
   readonly handlers = new Map<string, { contract: RequestContract; answer: Answer<RequestContract> }>();
   readonly requests: { subject: string; payload: unknown }[] = [];
@@ -91,7 +92,7 @@ class OtherServices implements Pick<Link, 'request' | 'signal'> {
       return { ok: handler.contract.output.parse(await handler.answer(input, context)), notes: context.reply };
     } catch (error) {
       if (error instanceof Refusal) return { refused: { reason: error.reason, details: error.details } };
-      // The caller is told no more than over a real bus; the author of the test needs to see it.
+      // The caller receives no more details than over a real bus, but the author of the test needs them.
       process.stderr.write(`FakeBus could not answer ${subject}: ${String(error)}\n`);
       return { failed: 'internal' };
     }

@@ -1,6 +1,6 @@
 import type { Clock } from '@market/kernel';
 
-/** A clock that stands still until it is told to move. */
+/** A clock that stands still until a test moves it. */
 export class TestClock implements Clock {
   private ms: number;
 

@@ -1,26 +1,27 @@
 import type { Span } from './span.js';
 
-/** Of one trace, in this process. */
+/** The unsent spans of one trace in this process. */
 interface Held {
   open: number;
   kept: boolean;
   ended: Span[];
 }
 
-/** So that spans which never end, or never stop coming, do not fill the memory. */
+/** Limits that bound the memory if spans never end or never stop arriving. */
 const MAX_TRACES = 10_000;
 const MAX_SPANS_OF_TRACE = 1_000;
 
 /**
- * Which spans are sent. Those of sampled traces, as they end; those of others, and of traces that are held, wait until this process has no open
- * span of their trace any more, and are sent if one of them failed here or in a process that was asked, or if their trace is kept for another reason.
+ * Decides which spans are sent. Spans of sampled traces are sent when they end. Spans of other traces, and of traces
+ * that are held, wait until this process has no open span of their trace. They are then sent if one of them failed here
+ * or in a called process, or if their trace is kept for another reason.
  */
 export class KeptSpans {
   private readonly traces = new Map<string, Held>();
 
   constructor(private readonly send: (span: Span) => void) {}
 
-  /** For a trace that is about to begin, and to be sent only if it is kept. */
+  /** Prepares a trace that will be sent only if it is kept. */
   hold(traceId: string): void {
     if (this.traces.size >= MAX_TRACES) this.traces.delete(this.traces.keys().next().value!);
     this.traces.set(traceId, { open: 0, kept: false, ended: [] });
@@ -45,13 +46,13 @@ export class KeptSpans {
     if (trace.kept) trace.ended.forEach(this.send);
   }
 
-  /** For a trace in which another process saw something fail, or a run did something. */
+  /** Keeps a trace in which another process reported a failure, or in which a run changed something. */
   keep({ traceId }: Span): void {
     const trace = this.traces.get(traceId);
     if (trace) trace.kept = true;
   }
 
-  /** Whether a trace that waits is kept. */
+  /** Whether a waiting trace is kept. */
   isKept({ traceId }: Span): boolean {
     return this.traces.get(traceId)?.kept === true;
   }

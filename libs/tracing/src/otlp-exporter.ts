@@ -2,27 +2,27 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Attributes, Span } from './span.js';
 
 export interface Collector {
-  /** The collector; traces are posted to `<endpoint>/v1/traces`. */
+  /** The URL of the collector. Traces are posted to `<endpoint>/v1/traces`. */
   endpoint: string;
   headers: Record<string, string>;
-  /** What the process is called, and other things that are the same for all of its spans. */
+  /** The name of the process, and other attributes that all of its spans share. */
   resource: Attributes;
-  /** Tells the operator what happens to traces. */
+  /** Reports problems with the export to the operator. */
   warn(message: string): void;
 }
 
 const SEND_EVERY_MS = 1_000;
 const BATCH = 512;
-/** What comes beyond that while the collector is slow or away is dropped. */
+/** Spans beyond this number are dropped while the collector is slow or unavailable. */
 const MAX_WAITING = 8_192;
 const TIMEOUT_MS = 10_000;
 const FIRST_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 30_000;
 const CLOSE_WITHIN_MS = 5_000;
-/** By OTLP, the answers after which the same batch may be sent again. */
+/** The status codes after which OTLP allows the same batch to be sent again. */
 const RETRYABLE = [429, 502, 503, 504];
 
-/** Sends spans in batches, by OTLP/HTTP in JSON. No request ever waits for it. */
+/** Sends spans in batches by OTLP/HTTP in JSON. No request ever waits for it. */
 export class OtlpExporter {
   private readonly url: string;
   private readonly waiting: Span[] = [];
@@ -45,7 +45,7 @@ export class OtlpExporter {
     await Promise.race([this.sending, delay(CLOSE_WITHIN_MS, undefined, { ref: false })]);
   }
 
-  /** Ends when nothing waits any more. */
+  /** Ends when no span is waiting. */
   private async send(): Promise<void> {
     while (this.waiting.length > 0) {
       if (this.waiting.length < BATCH) await this.pause(SEND_EVERY_MS);
@@ -93,7 +93,7 @@ export class OtlpExporter {
     }
   }
 
-  /** Ends early when this is closed. */
+  /** Ends early when the exporter is closed. */
   private pause(ms: number): Promise<void> {
     return delay(ms, undefined, { ref: false, signal: this.closing.signal }).catch(() => undefined);
   }

@@ -1,4 +1,6 @@
-/** Of OTLP's kinds, those that occur here: a step, the serving of a request, the asking of somebody else, and the handling of an event. */
+/**
+ * The kinds of OTLP that are used here: an internal step, serving a request, sending a request, and handling an event.
+ */
 export enum SpanKind {
   Step = 1,
   Server = 2,
@@ -9,15 +11,15 @@ export enum SpanKind {
 /** Ids, names and outcomes; never a body, a header, a URL of a seller or another secret. */
 export type Attributes = Record<string, string | number | undefined>;
 
-/** Where a span belongs. */
+/** The position of a span in a trace. */
 export interface Place {
   traceId: string;
   parentId?: string;
-  /** Whether the trace is one of those that are kept however they end. */
+  /** Whether the trace is sampled, which means that it is kept whatever its outcome is. */
   sampled: boolean;
 }
 
-/** One thing that was done for a request, from when to when. */
+/** One operation of a request, with its start and end. */
 export class Span {
   readonly traceId: string;
   readonly parentId: string | undefined;
@@ -25,7 +27,7 @@ export class Span {
   readonly id = randomHalf() + randomHalf();
   readonly startedAt = nowMicros();
   readonly attributes: Attributes = {};
-  /** Spans of other traces that show what was done for this one, too. */
+  /** Spans of other traces that show work done for this span too. */
   readonly links: Span[] = [];
   endedAt: number | undefined;
   hasFailed = false;
@@ -41,7 +43,7 @@ export class Span {
     this.sampled = sampled;
   }
 
-  /** As W3C Trace Context names it to whoever is asked within it. */
+  /** The span as W3C Trace Context passes it to called services. */
   get traceparent(): string {
     return `00-${this.traceId}-${this.id}-${this.sampled ? '01' : '00'}`;
   }
@@ -51,7 +53,7 @@ export class Span {
     return this;
   }
 
-  /** The trace is kept, though it may not be sampled. */
+  /** Marks the span as failed. Its trace is then kept even if it is not sampled. */
   fail(reason: string): this {
     this.hasFailed = true;
     return this.set({ 'error.type': reason });
@@ -64,13 +66,16 @@ export class Span {
   }
 }
 
-/** Half an id of a span. Nobody is kept out by it, so that it need not be hard to guess, and it is never the zero that means none. */
+/**
+ * Half of a span id. It has no security purpose, so it may be predictable. It is never zero, because zero means no
+ * span.
+ */
 const randomHalf = (): string => (1 + Math.floor(Math.random() * (2 ** 32 - 1))).toString(16).padStart(8, '0');
 
 const ANCHORED_FOR_MS = 10_000;
 let anchor = { wall: 0, monotonic: -Infinity };
 
-/** By the wall clock, to the microsecond. The monotonic clock alone would stand still while a machine sleeps. */
+/** The wall-clock time in microseconds. The monotonic clock alone would stop while a machine sleeps. */
 function nowMicros(): number {
   const monotonic = performance.now();
   if (monotonic - anchor.monotonic > ANCHORED_FOR_MS) anchor = { wall: Date.now(), monotonic };

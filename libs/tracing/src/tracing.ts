@@ -5,7 +5,7 @@ import { OtlpExporter, type Collector } from './otlp-exporter.js';
 import { Span, SpanKind, type Place } from './span.js';
 
 export interface TracingSettings extends Collector {
-  /** The part of all traces that is kept, 0 to 1; those in which something failed are kept beside. */
+  /** The part of all traces that is kept, from 0 to 1. Traces with a failure are kept in addition. */
   ratio: number;
 }
 
@@ -14,17 +14,18 @@ interface Tracing {
   spans: KeptSpans;
 }
 
-/** Undefined where nothing is traced. A process has one, whichever services it holds. */
+/** Undefined if tracing is off. A process has one instance, whichever services it runs. */
 let tracing: Tracing | undefined;
 
 /**
- * The sampled span that the statements of this turn belong to. What decides about money is never read from here. While it is enabled, Node.js 20
- * runs a hook for every promise of the process, so it is disabled when work within no such span is under way.
+ * The sampled span to which the statements of this turn belong. No decision about money depends on it. While it is
+ * enabled, Node.js 20 runs a hook for every promise of the process, so it is disabled when no work within a sampled
+ * span is in progress.
  */
 const current = new AsyncLocalStorage<Span | undefined>();
 let entered = 0;
 
-/** @returns how to stop: what was traced is sent, for a few seconds at most. */
+/** @returns a function that stops tracing. It sends the remaining spans, for a few seconds at most. */
 export function startTracing({ ratio, ...collector }: TracingSettings): () => Promise<void> {
   const exporter = new OtlpExporter(collector);
   tracing = { ratio, spans: new KeptSpans((span) => exporter.add(span)) };
@@ -34,18 +35,21 @@ export function startTracing({ ratio, ...collector }: TracingSettings): () => Pr
   };
 }
 
-/** The ids of a trace that began elsewhere, or that is to be named by something else. */
+/** The ids of a trace that began elsewhere, or whose id is predefined. */
 export interface Origin {
   traceId: string;
   parentId?: string;
 }
 
-/** The first span that this marketplace has of a trace. It decides alone whether the trace is sampled: strangers do not. */
+/**
+ * Starts the marketplace's first span of a trace. The trace id alone decides whether the trace is sampled; external
+ * callers cannot.
+ */
 export function startTrace(name: string, kind: SpanKind, { traceId, parentId }: Origin): Span | undefined {
   return tracing && open(tracing, name, kind, { traceId, parentId, sampled: isSampled(traceId, tracing.ratio) });
 }
 
-/** A span under that of the process which asks, or which asked; without one, a trace of its own. */
+/** Starts a span under the span of `traceparent`. Without it, the span starts a trace of its own. */
 export function startSpan(name: string, kind: SpanKind, traceparent: string | undefined): Span | undefined {
   if (!tracing) return undefined;
   const [, traceId, parentId, flags] = traceparent?.split('-') ?? [];
@@ -53,7 +57,10 @@ export function startSpan(name: string, kind: SpanKind, traceparent: string | un
   return open(tracing, name, kind, { traceId, parentId, sampled: (Number.parseInt(flags!, 16) & 1) === 1 });
 }
 
-/** Work that begins by itself: a trace of its own, which is sent if it is sampled and `keep` is told that something was done in it, or if it failed. */
+/**
+ * Starts a trace for work without a request. It is sent if it is sampled and `keep` was called because the work changed
+ * something, or if the work failed.
+ */
 export function startRun(name: string): Span | undefined {
   if (!tracing) return undefined;
   const traceId = newTraceId();
@@ -61,7 +68,7 @@ export function startRun(name: string): Span | undefined {
   return startTrace(name, SpanKind.Step, { traceId });
 }
 
-/** A step of what is under way in a sampled trace. What it throws does not fail it: `work` says what does. */
+/** Runs a step of the current sampled trace. An error does not mark the step as failed; `work` must do that. */
 export function traceStep<T>(name: string, kind: SpanKind, work: (step?: Span) => Promise<T>): Promise<T> {
   const parent = currentSpan();
   if (!tracing || !parent) return work();
@@ -70,13 +77,16 @@ export function traceStep<T>(name: string, kind: SpanKind, work: (step?: Span) =
   return work(step).finally(() => step.end());
 }
 
-/** Of a sampled trace. Undefined outside of one, and in what goes on after the answer: the span is over then. */
+/**
+ * Returns the current span of a sampled trace. Undefined outside of one, and in work that continues after the span has
+ * ended.
+ */
 export function currentSpan(): Span | undefined {
   const span = entered > 0 ? current.getStore() : undefined;
   return span?.endedAt === undefined ? span : undefined;
 }
 
-/** Does work whose steps belong to this span, if it is sampled. */
+/** Runs work whose steps belong to this span, if it is sampled. */
 export function within<T>(span: Span | undefined, work: () => Promise<T>): Promise<T> {
   if (!span?.sampled) return entered === 0 ? work() : current.run(undefined, work);
   entered += 1;
@@ -86,7 +96,7 @@ export function within<T>(span: Span | undefined, work: () => Promise<T>): Promi
   });
 }
 
-/** Work that several requests share is shown in the trace of one of them, to which the others link. */
+/** Runs work that several requests share. It is shown in the trace of one of them, to which the others link. */
 export function withinOneOf<T>(requests: { span: Span | undefined }[], work: () => Promise<T>): Promise<T> {
   if (!tracing) return work();
   const [shown, ...others] = requests.flatMap(({ span }) =>
@@ -96,10 +106,13 @@ export function withinOneOf<T>(requests: { span: Span | undefined }[], work: () 
   return within(shown, work);
 }
 
-/** Whether the trace is kept although it is not sampled, because something failed in it; whoever asked keeps its part, too. */
+/**
+ * Whether the trace is kept although it is not sampled, because something failed in it. The caller then keeps its part
+ * too.
+ */
 export const isKept = (span: Span | undefined): boolean => span !== undefined && tracing?.spans.isKept(span) === true;
 
-/** The trace that this belongs to is kept, where that was not certain. */
+/** Keeps the trace of this span, if that was not certain. */
 export const keep = (span: Span | undefined): void => void (span && tracing?.spans.keep(span));
 
 const newTraceId = (): string => randomUUID().replaceAll('-', '');
@@ -110,6 +123,9 @@ function open({ spans }: Tracing, name: string, kind: SpanKind, place: Place): S
   return span;
 }
 
-/** By the trace's id, so that all requests of one trace are treated alike. Its last digits are random, also where it is a UUIDv7. */
+/**
+ * Decides by the trace's id, so that all requests of one trace are treated alike. The last digits of the id are random,
+ * even if it is a UUIDv7.
+ */
 const isSampled = (traceId: string, ratio: number): boolean =>
   Number.parseInt(traceId.slice(-13), 16) / 2 ** 52 < ratio;

@@ -33,7 +33,7 @@ interface PayoutRow {
   confirmed_at: Date;
 }
 
-/** The balance of an account, from its accounts in the journal. Four statements. */
+/** The balance of an account, computed from its accounts in the journal. */
 @Injectable()
 export class BalanceQuery {
   constructor(
@@ -64,7 +64,7 @@ export class BalanceQuery {
     const limit = BigInt(feeCreditLimitMicros);
     return {
       currency: 'USD',
-      // What was paid of the fees is no less earned by the sales that they are for.
+      // Fees that are paid no longer count in `fees`, but they still reduce what the sales earned.
       earned: toUsdAmount(sumOf(received) + payable + of('fees') - paid),
       received: received.map(([name, micros]) => ({ ...placeOf(name), amount: toUsdAmount(micros) })),
       payable: toUsdAmount(payable > 0n ? payable : 0n),
@@ -88,7 +88,7 @@ export class BalanceQuery {
 const EARNINGS = 'earnings:';
 const RECEIVED = 'received:';
 
-/** `received:{CAIP-2}:{address}`, or `received:{provider}`. */
+/** Parses `received:{CAIP-2}:{address}` or `received:{provider}`. */
 function placeOf(name: string): { network: string | null; wallet: string | null } {
   const [namespace, reference, wallet] = name.slice(RECEIVED.length).split(':');
   return wallet === undefined ? { network: null, wallet: null } : { network: `${namespace}:${reference}`, wallet };

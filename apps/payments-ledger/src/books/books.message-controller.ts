@@ -68,7 +68,6 @@ export class BooksMessageController {
     return this.receipts.prove(input, context);
   }
 
-  /** The keys come from the configuration. */
   @HandleRequest(listSigningKeys)
   async listSigningKeys() {
     return { keys: this.signer.publicKeys };

@@ -9,7 +9,10 @@ const find = sql(
           (SELECT max(created_at) FROM subscriptions WHERE consumer_id = $1 AND listing_id = $2) AS subscribed`,
 );
 
-/** When a buyer last bought from a listing. Refunded and unbilled calls do not count, because their payments are not completed. */
+/**
+ * When a buyer last bought from a listing. Refunded and unbilled calls do not count, because their payments are not
+ * completed.
+ */
 @Injectable()
 export class PurchaseEvidenceQuery {
   constructor(private readonly database: Database) {}

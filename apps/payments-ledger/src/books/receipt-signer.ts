@@ -6,9 +6,9 @@ import { calculateJwkThumbprint, CompactSign, exportJWK, SignJWT } from 'jose';
 type PublicKey = OutputOf<typeof listSigningKeys>['keys'][number];
 export type ReceiptClaims = OutputOf<typeof getReceiptProof>['claims'];
 
-/** Explicit typing, so that a proof cannot be confused with another kind of token (RFC 8725 §3.11). */
+/** The explicit type prevents a proof from being taken for another kind of token (RFC 8725 §3.11). */
 const TYPE = 'receipt+jwt';
-/** A PKCS #8 Ed25519 key (RFC 8410) up to its 32 bytes. */
+/** The bytes of a PKCS #8 Ed25519 key (RFC 8410) that precede its 32-byte seed. */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 const SEED_BYTES = 32;
 
@@ -16,18 +16,19 @@ const SEED_BYTES = 32;
 export class ReceiptSigner {
   private constructor(
     private readonly current: KeyObject,
-    /** The current key first, then earlier ones. */
+    /** The current key is first; earlier keys follow. */
     readonly publicKeys: PublicKey[],
   ) {}
 
-  /** @param keys as `parseSigningKeys` takes them. */
+  /** @param keys in the format of `parseSigningKeys`. */
   static async load(keys: string): Promise<ReceiptSigner> {
     const privateKeys = parseSigningKeys(keys);
     return new ReceiptSigner(privateKeys[0]!, await Promise.all(privateKeys.map(publicKeyOf)));
   }
 
   /**
-   * A compact JWS over flat claims in canonical form (RFC 8785), as the extension `offer-receipt` of x402 signs them.
+   * Returns a compact JWS over flat claims in canonical form (RFC 8785), as the x402 extension `offer-receipt` defines
+   * it.
    * @param did where clients find the key.
    */
   signForClients(did: string, claims: Record<string, string | number>): Promise<string> {
@@ -37,7 +38,7 @@ export class ReceiptSigner {
       .sign(this.current);
   }
 
-  /** A compact JWS. Ed25519 is deterministic: the same claims under the same key are the same text. */
+  /** Returns a compact JWS. Ed25519 is deterministic: the same claims and key always give the same text. */
   sign(claims: ReceiptClaims): Promise<string> {
     return new SignJWT(claims)
       .setProtectedHeader({ alg: 'EdDSA', typ: TYPE, kid: this.publicKeys[0]!.kid })
@@ -45,7 +46,9 @@ export class ReceiptSigner {
   }
 }
 
-/** @param text base64 of 32-byte Ed25519 seeds, comma separated. @throws naming the problem, never the key. */
+/**
+ * @param text base64 of 32-byte Ed25519 seeds, comma separated. @throws Error that names the problem but not the key.
+ */
 export function parseSigningKeys(text: string): KeyObject[] {
   const seeds = text.split(',').map((part) => Buffer.from(part.trim(), 'base64'));
   if (seeds.some((seed) => seed.length !== SEED_BYTES))

@@ -63,7 +63,7 @@ const find = sql(
    FROM receipts r JOIN payments p ON p.id = r.payment_id WHERE r.id = $1 AND r.recipient_id = $2`,
 );
 
-/** Receipts of the caller, as buyer or as seller. The receipt of the other side is never shown. */
+/** The caller's own receipts, as buyer or as seller. The receipt of the other party is never shown. */
 @Injectable()
 export class ReceiptsQuery {
   private readonly logger = new Logger('ReceiptsQuery');
@@ -108,7 +108,7 @@ export class ReceiptsQuery {
     };
   }
 
-  /** The claims are read from the books each time. They never change; if the books were altered, nothing is signed. */
+  /** Reads the claims, which never change, from the books each time. If the books were altered, it signs nothing. */
   async prove(
     { receiptId }: InputOf<typeof getReceiptProof>,
     context: RequestContext,

@@ -5,7 +5,7 @@ import { ReportBooks } from './report-books.query.js';
 
 const AMOUNTS = ['volume', 'revenue', 'fees_due', 'fees_paid', 'refunds_due', 'payouts_due', 'payouts_paid'] as const;
 
-/** `npm run admin -- books report`. It only reads, and may run beside the services. */
+/** `npm run admin -- books report`. It only reads and can run while the services run. */
 export const reportBooks: CommandDefinition = {
   name: 'books report',
   help: 'prints by seller and month what was sold and earned, which fees, refunds and payouts are due at its end, and which were paid, in US dollars',
@@ -22,7 +22,7 @@ export const reportBooks: CommandDefinition = {
     if (format === 'json') return JSON.stringify(rows, null, 2);
     const last = new Map(rows.map((row) => [row.seller_id, row]));
     const sum = (column: (typeof AMOUNTS)[number]): bigint =>
-      // What is due at the end is no sum over the months.
+      // Amounts due are balances at the end of a month, so the totals use the last row only.
       (column.endsWith('_due') ? [...last.values()] : rows).reduce(
         (total, row) => total + BigInt(row[column].micros),
         0n,

@@ -8,7 +8,10 @@ import { FEES_PAID, PAID_OUT } from '../journal/posting.js';
 
 type Row = OutputOf<typeof reportBooks>['rows'][number];
 
-/** What moved in each month on the accounts that each column is about. Every posting of an account counts, whatever its reason, so that sums are balances. */
+/**
+ * The monthly movements of the accounts in each column. All postings of an account count, whatever their reason, so the
+ * sums are balances.
+ */
 const movements = sql(
   'postings.by-seller-and-month',
   `SELECT seller_id, to_char(recorded_at, 'YYYY-MM') AS month,
@@ -36,7 +39,7 @@ const DUE = ['fees_due', 'refunds_due', 'payouts_due'] as const;
 type Movement = Record<(typeof MOVED)[number] | (typeof DUE)[number], string> &
   Pick<Row, 'seller_id' | 'month' | 'sales'>;
 
-/** The report of all sellers for operators. One statement, which reads the whole journal. */
+/** The report of all sellers for operators. It reads the whole journal. */
 @Injectable()
 export class ReportBooks {
   constructor(private readonly database: Database) {}
@@ -62,6 +65,6 @@ const eachOf = <K extends string, V>(columns: readonly K[], valueOf: (column: K)
 /** The last row of each seller. */
 const latestOf = (rows: Row[]): Row[] => [...new Map(rows.map((row) => [row.seller_id, row])).values()];
 
-/** A month in which nothing moved, where the last movement was before. */
+/** Returns an earlier row as a row of `month`: nothing moved in `month`, so only the amounts due remain. */
 const asOf = (row: Row, month: string): Row =>
   row.month === month ? row : { ...row, month, sales: 0, ...eachOf(MOVED, () => toUsdAmount(0n)) };

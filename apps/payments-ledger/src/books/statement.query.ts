@@ -28,7 +28,10 @@ const IS_SALE = `t.reason IN (${SALE_REASONS.map((reason) => `'${reason}'`).join
 const moved = (direction: 'debit' | 'credit', condition: string): string =>
   `coalesce(sum(o.amount_micros) FILTER (WHERE t.recorded_at < $3 AND o.direction = '${direction}' AND ${condition}), 0)`;
 
-/** Balances are counted back from those of now, so that a month costs what was recorded since it began. */
+/**
+ * Balances are computed backwards from the current ones, so the cost of a month depends on what was recorded since it
+ * began.
+ */
 const summed = sql(
   'statements.sum',
   `SELECT a.address AS account,
@@ -48,7 +51,7 @@ const summed = sql(
    WHERE a.owner_id = $1 GROUP BY a.address, a.balance_micros ORDER BY a.address`,
 );
 
-/** One month of the caller's ledger: three statements. */
+/** One month of the caller's ledger. */
 @Injectable()
 export class StatementQuery {
   constructor(

@@ -78,7 +78,7 @@ const unlike = sql(
    SELECT id, array_to_string(problems, '; ') AS detail FROM checked WHERE cardinality(problems) > 0 ORDER BY id`,
 );
 
-/** Payouts that are not booked once, from what the operator has for the seller to its wallet. */
+/** Payouts that are not booked exactly once, from the operator's debt to the seller to the seller's wallet. */
 const unlikePayouts = sql(
   'payouts.unlike-books',
   `SELECT y.id, 'the payout is booked as ' || coalesce(j.booked, 'nothing') AS detail
@@ -90,7 +90,10 @@ const unlikePayouts = sql(
      || ', credit ' || y.amount_micros || ' agent:' || y.seller_id || ':received:' || y.network || ':' || y.wallet`,
 );
 
-/** Compares every payment and payout with the journal, the receipts and the subscriptions, each in one snapshot. */
+/**
+ * Compares every payment and payout with the journal, the receipts and the subscriptions. Each comparison reads one
+ * snapshot.
+ */
 export async function verifyPayments(database: Pick<Tx, 'query'>): Promise<PaymentProblem[]> {
   const rows = [
     ...(await database.query<{ id: string; detail: string }>(unlike)),

@@ -11,7 +11,7 @@ type Exceeded = RefusalDetailsOf<typeof createOffer, 'budget_exceeded'>;
 type Priced = Pick<PaymentRow, 'listing_id' | 'gross_micros'>;
 type Reservable = Priced & Pick<PaymentRow, 'id' | 'buyer_id' | 'budgets' | 'reserved_on'>;
 
-/** In the transaction that locked the spending: `now()` names the same day. */
+/** Runs in the transaction that locked the spending, so that `now()` is the same day in both statements. */
 const count = sql(
   'spending.count',
   `WITH reserved AS (
@@ -22,8 +22,9 @@ const count = sql(
 );
 
 /**
- * Holds payments to the budgets of the key that makes them. A payment counts once, from the commit in which its money is committed; the
- * trigger `payments_release_spending` takes it off again when it ends without a charge. Without a budget nothing is asked.
+ * Enforces the budgets of the key that makes a payment. A payment counts once, from the commit in which its money is
+ * committed. The trigger `payments_release_spending` subtracts it when the payment ends without a charge. Without a
+ * budget, nothing is read or stored.
  */
 @Injectable()
 export class Budgets {
@@ -32,7 +33,7 @@ export class Budgets {
     private readonly outbox: Outbox,
   ) {}
 
-  /** Whether the budgets allow the payment now, before anything is paid. Binds nothing. @throws Refusal `budget_exceeded`. */
+  /** Checks before payment whether the budgets allow it now. Reserves nothing. @throws Refusal `budget_exceeded`. */
   async check(payment: Priced, context: RequestContext): Promise<void> {
     const { budgets, accountId } = principalOf(context);
     if (!budgets) return;
@@ -40,8 +41,9 @@ export class Budgets {
   }
 
   /**
-   * Counts a payment, whose row is locked, against the budgets. A payment without a key in the request, such as that of a call that is finished after
-   * its process died, counts against the budgets under which it began. @throws Refusal `budget_exceeded`.
+   * Counts a payment, whose row is locked, against the budgets. If the request has no key, as when a call is finished
+   * after its process died, the payment counts against the budgets under which it began. @throws Refusal
+   * `budget_exceeded`.
    */
   async reserve(tx: Tx, payment: Reservable, context: RequestContext): Promise<void> {
     const budgets = principalOf(context).budgets ?? payment.budgets;
@@ -54,7 +56,7 @@ export class Budgets {
   }
 }
 
-/** The periods in which this payment crosses four fifths of the limit, or reaches the limit. */
+/** Returns an event for each period in which this payment reaches the limit or crosses four fifths of it. */
 function reachedBy(
   { buyer_id: accountId, gross_micros }: Reservable,
   budgets: Budget[],
@@ -98,7 +100,7 @@ function assertWithin(budgets: Budget[], payment: Priced, spending: SpendingRow[
   }
 }
 
-/** The first limit that the payment is beyond; one that does not pass with time comes first. */
+/** The first limit that the payment exceeds. Limits that never reset are checked first. */
 function exceededBy(payment: Priced, budget: Budget, spending: SpendingRow[]): Exceeded | undefined {
   const price = BigInt(payment.gross_micros);
   const refused = { budget: budget.of, price_usd: usdNumber(price), limit_usd: null, spent_usd: null, resets_at: null };

@@ -1,6 +1,6 @@
 import { sql } from '@market/persistence';
 
-/** What was spent under a budget in the day or the month of UTC that is now. Connections count time in UTC. */
+/** What was spent under a budget in the current day or month of UTC. All connections use UTC. */
 export interface SpendingRow {
   budget_id: string;
   period: 'day' | 'month';
@@ -19,7 +19,7 @@ export const readSpending = sql(
    LEFT JOIN spending s ON s.budget_id = b.id AND s.period = p.period AND s.starts_on = ${PERIOD_OF}::date AND s.account_id = $2`,
 );
 
-/** Reads the same with the rows locked, in the order in which they are locked everywhere; those that are missing are inserted. */
+/** Reads the same and locks the rows, in the same order as everywhere else. Inserts missing rows. */
 export const lockSpending = sql(
   'spending.lock',
   `INSERT INTO spending AS s (budget_id, period, starts_on, account_id, spent_micros)

@@ -11,7 +11,10 @@ const complete = sql(
   `UPDATE payments SET state = 'completed', completed_at = $2 WHERE id = $1`,
 );
 
-/** Books fees whose money has moved: the journal entry, the payment's completion and the standing of its payer, in the caller's transaction. */
+/**
+ * Books paid fees in the caller's transaction: records the journal entry, completes the payment and reviews the payer's
+ * standing.
+ */
 @Injectable()
 export class BookFees {
   constructor(

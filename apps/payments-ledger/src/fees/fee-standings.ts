@@ -13,7 +13,7 @@ interface ReviewedRow {
   as_of: Date;
 }
 
-/** Sellers whose debt crossed the limit or half of it, either way, or whose days of grace are over. Rows that another process reviews are left to it. */
+/** Sellers whose debt crossed the limit or half of it in either direction, or whose grace period is over. */
 const toReview = sql(
   'fee-standings.to-review',
   `SELECT a.owner_id AS seller_id FROM accounts a LEFT JOIN fee_standings s ON s.seller_id = a.owner_id
@@ -40,8 +40,9 @@ const review = sql(
 );
 
 /**
- * Who owes more of fees than the limit, since when, or a refund for too long, and whose paid listings are therefore off the market. A job reviews all; a
- * payment of fees reviews its payer in its own commit, so that the listings are back as soon as the fees are paid.
+ * Records which sellers owe more fees than the limit, and since when, or owe a refund for too long. Their paid listings
+ * are off the market. A job reviews all sellers. A payment of fees reviews its payer in its own commit, so that the
+ * listings return as soon as the fees are paid.
  */
 @Injectable()
 export class FeeStandings implements OnApplicationBootstrap {

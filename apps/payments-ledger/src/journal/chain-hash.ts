@@ -4,12 +4,15 @@ export const GENESIS = Buffer.alloc(32);
 
 const { imul } = Math;
 
-/** Values as the journal binds them: text, whatever their type is in the database. */
+/** Values as the hash chain binds them: as text, whatever their type in the database is. */
 type Row<Column extends string> = Record<Column, unknown>;
 type Value = string | null;
 
 export const TRANSACTION = ['id', 'sequence', 'reason', 'payment_id', 'recorded_at'] as const;
-/** What receipts and ledger entries show of a payment, and what its amounts are computed from. None of it changes once the payment is in the journal. */
+/**
+ * The columns of a payment that receipts and ledger entries show, and from which its amounts are computed. None of them
+ * changes once the payment is in the journal.
+ */
 export const PAYMENT = [
   'id',
   'relay_request_id',
@@ -32,7 +35,7 @@ export const PAYMENT = [
   'fee_bps',
   'transaction_hash',
 ] as const;
-/** A transfer by which the operator paid a seller. */
+/** The columns of a transfer by which the operator paid a seller. */
 export const PAYOUT = [
   'id',
   'seller_id',
@@ -64,7 +67,7 @@ export const RECEIPT = [
   'created_at',
 ] as const;
 
-/** Of a refund that is paid. */
+/** The columns of a paid refund. */
 export const REFUND = ['id', 'network', 'wallet', 'transaction_hash', 'log_index'] as const;
 
 export type PaymentFacts = Row<(typeof PAYMENT)[number]>;
@@ -83,7 +86,10 @@ export interface RecordedTransaction extends Row<(typeof TRANSACTION)[number]> {
   postings: readonly PostingFacts[];
 }
 
-/** The facts of a sale beside its payment: the time of completion, the wallet that signed the payment if one did, and both receipts. */
+/**
+ * The facts of a sale that are not in its payment: the time of completion, the wallet that signed the payment, if any,
+ * and both receipts.
+ */
 export interface SaleFacts {
   completed_at: unknown;
   payer: unknown;
@@ -91,7 +97,7 @@ export interface SaleFacts {
   seller: ReceiptFacts;
 }
 
-/** All bound values in a fixed order. Postings are last, so that their number does not shift the other values. */
+/** All bound values in a fixed order. Postings come last, because their number varies. */
 export function boundValues(transaction: RecordedTransaction): Value[] {
   const { payment, payout, sale, refund, postings } = transaction;
   const values: Value[] = [];
@@ -108,12 +114,18 @@ export function boundValues(transaction: RecordedTransaction): Value[] {
   return values;
 }
 
-/** SHA-256 over the previous hash and every bound value. A changed value breaks this link; a changed hash breaks the next one. */
+/**
+ * SHA-256 over the previous hash and all bound values. A changed value breaks this link of the chain; a changed hash
+ * breaks the next one.
+ */
 export function chainHash(previous: Buffer, values: readonly Value[]): Buffer {
   return createHash('sha256').update(previous).update(JSON.stringify(values)).digest();
 }
 
-/** Four bytes for each value, stored beside the hash. The hash shows that something was changed, the checksums show what. */
+/**
+ * Four bytes for each value, stored with the hash. The hash shows that something was changed; the checksums show which
+ * value.
+ */
 export function checksumsOf(values: readonly Value[]): Buffer {
   const checksums = Buffer.allocUnsafe(values.length * 4);
   values.forEach((value, index) => checksums.writeUInt32BE(checksum(value), index * 4));
@@ -154,7 +166,7 @@ function addValues<Column extends string>(values: Value[], columns: readonly Col
   for (const column of columns) values.push(textOf(row[column]));
 }
 
-/** A digest in hex, a time in milliseconds since 1970, anything else as it is written. */
+/** A digest as hex, a time as milliseconds since 1970, any other value as its text. */
 function textOf(value: unknown): Value {
   if (typeof value === 'string') return value;
   if (value === null || value === undefined) return null;
@@ -162,7 +174,7 @@ function textOf(value: unknown): Value {
   return value instanceof Date ? value.getTime().toString() : String(value as string | number | bigint);
 }
 
-/** FNV-1a of 32 bits over UTF-16 code units; 0 of null. Source: datatracker.ietf.org/doc/html/draft-eastlake-fnv. */
+/** FNV-1a of 32 bits over UTF-16 code units; 0 for null. Source: datatracker.ietf.org/doc/html/draft-eastlake-fnv. */
 function checksum(value: Value): number {
   if (value === null) return 0;
   let hash = 0x811c9dc5;

@@ -41,23 +41,24 @@ const write = withParameters(
     ),
 );
 
-/** An entry with the further values that the chain binds. A sale is completed when it is recorded. */
+/** An entry with the other values that the chain binds. A sale is completed when it is recorded. */
 export interface JournalRecord {
   entry: JournalEntry;
-  /** Exactly one of them: what the entry is about. */
+  /** The subject of the entry. Exactly one of the two is set. */
   payment?: PaymentFacts;
   payout?: PayoutFacts;
   sale?: Omit<SaleFacts, 'completed_at'>;
-  /** The refund that it pays. */
+  /** The refund that the entry pays. */
   refund?: RefundFacts;
-  /** Of the request that brought it about, where there was one. */
+  /** The request that caused the entry, if any. */
   context?: Pick<RequestContext, 'requestId' | 'traceparent'>;
 }
 
 /**
- * Records every movement of money. Entries are balanced before they are sent and again by the database; each is chained to the
- * one before by its hash. The head row serialises all writers, so balances need no locks of their own;
- * it is locked for one round trip, since what is written here is sent together with the commit.
+ * Records every movement of money. The service checks that an entry is balanced before it sends it, and the database
+ * checks it again. The hash of each entry includes the hash of the previous one. The lock of the head row serialises
+ * all writers, so balances need no locks of their own. It is held for one round trip, because everything written here
+ * is sent together with the commit.
  */
 @Injectable()
 export class Journal {
@@ -72,7 +73,8 @@ export class Journal {
         entry.postings.map((posting) => [posting.account.address, posting.account.ownerId] as const),
       ),
     );
-    // One round trip, and still in this order: balances are read when the head is locked.
+    // Both statements take one round trip. PostgreSQL executes them in order, so it reads the balances after it has
+    // locked the head.
     const [[head], balances] = await Promise.all([
       tx.query<{ sequence: string; hash: Buffer }>(lockHead),
       tx.query<{ address: string; balance_micros: string }>(findBalances, [[...owners.keys()]]),

@@ -20,7 +20,7 @@ const sumOn = (entry: JournalEntry, address: string): bigint =>
 const prices = fc.oneof(fc.bigInt({ min: 1n, max: 100n }), fc.bigInt({ min: 1n, max: 10n ** 15n }));
 const feeRates = fc.integer({ min: 0, max: 10_000 });
 
-/** What the seller is credited on, and what its fee is a debt on where it is one. */
+/** The account on which the seller is credited, and the account of its fee where the fee becomes a debt. */
 const BOOKED: [Payee, [credited: string, indebted?: string]][] = [
   ['operator', ['agent:s:earnings:chain:0x1']],
   ['seller', ['agent:s:received:chain:0x1', 'agent:s:fees']],

@@ -3,7 +3,10 @@ import type { Payee } from '../rails/payment-rail.js';
 
 type PostingType = 'direct_payment' | 'seller_credit' | 'marketplace_fee' | 'adjustment';
 
-/** An account is named by its address. Its owner, if it has one, sees its postings in GET /ledger. A balance is credits − debits. */
+/**
+ * An account is identified by its address. Its owner, if any, sees its postings in GET /ledger. A balance is credits −
+ * debits.
+ */
 export interface Account {
   address: string;
   ownerId: string | null;
@@ -12,21 +15,21 @@ export interface Account {
 export const accounts = {
   /** What an agent paid sellers directly. */
   paymentsOf: (agentId: string): Account => ({ address: `agent:${agentId}:payments`, ownerId: agentId }),
-  /** What the operator got for an agent and owes it, after fees, by where it has it: `rail:network`. */
+  /** What the operator received for an agent and owes it, after fees, by `rail:network` where the operator holds it. */
   earningsOf: (agentId: string, place: string): Account => ({
     address: `agent:${agentId}:earnings:${place}`,
     ownerId: agentId,
   }),
-  /** What an agent was paid at one of its own wallets, `network:address`, or through an external provider. */
+  /** What an agent received at one of its own wallets (`network:address`) or through an external provider. */
   receivedOf: (agentId: string, place: string): Account => ({
     address: `agent:${agentId}:received:${place}`,
     ownerId: agentId,
   }),
-  /** What an agent owes of fees where it got the whole price; a debt is below zero. */
+  /** The fees that an agent owes for sales whose whole price it received. A debt is negative. */
   feesOf: (agentId: string): Account => ({ address: `agent:${agentId}:fees`, ownerId: agentId }),
   /** What an agent is owed for payments without delivery. */
   refundsOf: (agentId: string): Account => ({ address: `agent:${agentId}:refunds`, ownerId: agentId }),
-  /** What an agent owes buyers whose money it has and whose calls it did not deliver; a debt is below zero. */
+  /** What an agent owes to buyers whose money it received and whose calls it did not deliver. A debt is negative. */
   owedBy: (agentId: string): Account => ({ address: `agent:${agentId}:owed`, ownerId: agentId }),
   platformFees: { address: 'platform:fees', ownerId: null } satisfies Account,
   /** Money that arrived on a rail and is not the price of a sale. */
@@ -45,13 +48,13 @@ export interface Posting {
 export const SALE_REASONS = ['call_completed', 'subscription_started'] as const;
 type SaleReason = (typeof SALE_REASONS)[number];
 
-/** The reason of the entry by which a seller pays fees that it owed. */
+/** The reason of the entry by which a seller pays fees. */
 export const FEES_PAID = 'fees_paid';
 
-/** The reason of the entry by which the operator pays a seller what it had for it. */
+/** The reason of the entry by which the operator pays a seller. */
 export const PAID_OUT = 'paid_out';
 
-/** The reason of an entry by which money is owed back. */
+/** The reason of an entry that records a debt to a buyer. */
 export type RefundReason = 'not_delivered' | 'paid_late' | 'overpaid';
 
 export const DEBTORS = ['seller', 'operator'] as const;
@@ -59,7 +62,9 @@ export type Debtor = (typeof DEBTORS)[number];
 /** The reason of the entry by which a refund is paid. */
 type RefundedReason = `${RefundReason}_refunded_by_${Debtor}`;
 
-/** One balanced change of the books. There is at most one for each payment and reason, and one for each payout. */
+/**
+ * One balanced change of the books. There is at most one for each payment and reason, and at most one for each payout.
+ */
 export interface JournalEntry {
   reason: SaleReason | RefundReason | RefundedReason | typeof FEES_PAID | typeof PAID_OUT;
   /** Null for a payout. */
@@ -85,7 +90,7 @@ interface Sale {
   buyerId: string;
   sellerId: string;
   money: FeeSplit;
-  /** Who got the money, and where. */
+  /** Who received the money, and where. */
   paid: { payee: Payee; place: string };
 }
 
@@ -96,8 +101,8 @@ export const callCompleted = (call: Sale): JournalEntry => sold('call_completed'
 export const subscriptionStarted = (subscription: Sale): JournalEntry => sold('subscription_started', subscription);
 
 /**
- * The buyer pays gross, the seller is credited gross and bears the fee: out of the same money, or as a debt where the seller has
- * all of it. A fee that rounds to nothing is not posted.
+ * The buyer pays gross; the seller is credited gross and bears the fee. The fee is deducted, or becomes a debt if the
+ * seller received the whole price. A fee that rounds to zero is not posted.
  */
 function sold(reason: SaleReason, { paymentId, buyerId, sellerId, money: { gross, fee }, paid }: Sale): JournalEntry {
   const credited =
@@ -118,7 +123,7 @@ function sold(reason: SaleReason, { paymentId, buyerId, sellerId, money: { gross
   };
 }
 
-/** Fees that a seller owed, paid to the operator. */
+/** A seller's payment of fees to the operator. */
 export const feesPaid = (payment: {
   paymentId: string;
   sellerId: string;
@@ -143,7 +148,7 @@ export const feesPaid = (payment: {
   ],
 });
 
-/** What the operator had for a seller and paid to its wallet. A transfer of more than was due leaves the seller ahead. */
+/** The operator's payment to a seller's wallet. If the transfer exceeds what was due, the balance becomes negative. */
 export const paidOut = (payout: {
   payoutId: string;
   sellerId: string;
@@ -172,8 +177,8 @@ export const paidOut = (payout: {
 });
 
 /**
- * Records that money which arrived for no sale is owed to the buyer: by whoever has it. What the operator has is clearing's; what the
- * seller has is its debt.
+ * Records that money which paid for no sale is owed to the buyer. The part that the operator holds is debited to the
+ * clearing account of the rail; the part that the seller holds becomes the seller's debt.
  */
 export function refundDue(refund: {
   paymentId: string;
@@ -181,7 +186,7 @@ export function refundDue(refund: {
   sellerId: string;
   rail: string;
   amountMicros: Micros;
-  /** The part of the amount that the seller has. */
+  /** The part of the amount that the seller holds. */
   sellersMicros: Micros;
   reason: RefundReason;
 }): JournalEntry {
@@ -202,7 +207,7 @@ export function refundDue(refund: {
   };
 }
 
-/** Records that a refund was paid: neither does its debtor owe it any more, nor is it owed to the buyer. */
+/** Records that a refund was paid: it ends the debt of the debtor and the claim of the buyer. */
 export function refunded(refund: {
   paymentId: string;
   buyerId: string;

@@ -27,7 +27,7 @@ export interface RecordedRow {
   completed_at: Date | null;
   payer: string | null;
   receipts: ReceiptFacts[];
-  /** The refund that it pays, where it pays one. */
+  /** The refund that the transaction pays, if any. */
   refund: RefundFacts | null;
   postings: (PostingFacts & {
     account: string;
@@ -37,7 +37,7 @@ export interface RecordedRow {
   })[];
 }
 
-/** Columns as text, under their names; digests in hex and times in milliseconds, as they are bound. */
+/** The columns as a JSON object of texts. Digests are hex and times are milliseconds, as in the hash chain. */
 const asText = (alias: string, columns: readonly string[]): string =>
   `json_build_object(${columns.map((column) => `'${column}', ${textOf(`${alias}.${column}`)}`).join(', ')})`;
 const textOf = (column: string): string => {
@@ -59,7 +59,7 @@ export const recordedTransactions = `
     coalesce((SELECT json_agg(${asText('o', POSTING)} ORDER BY o.position) FROM postings o WHERE o.transaction_id = t.id), '[]') AS postings
   FROM journal_transactions t LEFT JOIN payments p ON p.id = t.payment_id LEFT JOIN payouts y ON y.id = t.payout_id`;
 
-/** The columns of a missing row count as null. */
+/** Columns of a missing row count as null. */
 export function toRecorded({
   hash: _hash,
   checksums: _checksums,
@@ -74,7 +74,7 @@ export function toRecorded({
   const isSale = (SALE_REASONS as readonly string[]).includes(row.reason);
   return {
     ...row,
-    // A payment that is gone counts as one without values; a payout has none.
+    // A deleted payment counts as a payment without values. A payout has no payment.
     payment: payment ?? (row.payment_id === null ? null : ({} as PaymentFacts)),
     sale: isSale ? { completed_at, payer, buyer: receiptOf('buyer'), seller: receiptOf('seller') } : null,
   };

@@ -5,7 +5,7 @@ import { recordedTransactions, toRecorded, type RecordedRow } from './recorded-t
 
 export interface JournalProblem {
   kind: 'chain_broken' | 'unbalanced' | 'balance_wrong' | 'total_not_zero';
-  /** A journal transaction's id, an account's address, or `journal`. */
+  /** The id of a journal transaction, the address of an account, or `journal`. */
   subject: string;
   detail: string;
 }
@@ -31,8 +31,8 @@ const saleOf = sql(
 const total = sql('journal.total', 'SELECT coalesce(sum(balance_micros), 0) AS total FROM accounts');
 
 /**
- * Reads the whole journal and reports every inconsistency. It is safe beside running services: entries recorded after it
- * began are not read, and balances and sums are compared in one statement.
+ * Reads the whole journal and reports every inconsistency. It can run while the services run: it does not read entries
+ * recorded after it began, and it compares balances and sums in one statement.
  */
 export async function verifyJournal(database: Pick<Tx, 'query'>, pageSize = 1_000): Promise<JournalProblem[]> {
   const problems = await verifyChain(database, pageSize);
@@ -79,7 +79,10 @@ async function verifyChain(database: Pick<Tx, 'query'>, pageSize: number): Promi
   return problems;
 }
 
-/** Verifies one link against the recorded hash before it, so that each change is reported once, where it was made. */
+/**
+ * Verifies one link against the recorded previous hash, so that each change is reported once, at the transaction that
+ * was changed.
+ */
 function verifyTransaction(
   row: RecordedRow,
   expected: bigint,
@@ -108,16 +111,17 @@ function verifyTransaction(
 }
 
 /**
- * Verifies that the payment of a sale or of fees, its postings and receipts are unchanged since its journal transaction was recorded. If the hash
- * of the transaction was changed as well, only `verifyJournal` finds it, at the next link.
- * @returns what was changed, null for nothing.
+ * Verifies that the payment of a sale or of fees, its postings and its receipts are unchanged since its journal
+ * transaction was recorded. If the hash of the transaction was changed too, only `verifyJournal` finds it, at the next
+ * link.
+ * @returns what was changed; null if nothing was.
  */
 export async function verifySale(database: Pick<Tx, 'query'>, paymentId: string): Promise<string | null> {
   const [row] = await database.query<RecordedRow & { previous: Buffer | null }>(saleOf, [paymentId]);
   return row ? brokenLink(row, row.previous ?? GENESIS) : 'its journal transaction is gone';
 }
 
-/** @returns what was changed since it was recorded, null for nothing. */
+/** @returns what was changed since the transaction was recorded; null if nothing was. */
 function brokenLink(row: RecordedRow, previous: Buffer): string | null {
   const recorded = toRecorded(row);
   const isWhole = chainHash(previous, boundValues(recorded)).equals(row.hash);

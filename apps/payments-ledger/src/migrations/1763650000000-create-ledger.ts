@@ -25,7 +25,10 @@ export class CreateLedger1763650000000 implements MigrationInterface {
   }
 }
 
-/** A payment is for a call, with its request, for a period of a subscription, with the model it was sold under, or for fees that a seller owes. */
+/**
+ * A payment is for a call (with its request), for a period of a subscription (with the pricing model at the time of
+ * sale), or for fees that a seller owes.
+ */
 async function createPayments(runner: QueryRunner): Promise<void> {
   await runner.query(`
     CREATE TABLE payments (
@@ -119,7 +122,10 @@ async function createPayments(runner: QueryRunner): Promise<void> {
   await runner.query('CREATE INDEX sandbox_transfers_payment ON sandbox_transfers (payment_id)');
 }
 
-/** Signed payments (x402 `exact`), held while the seller is called and settled when it has answered. An authorization belongs to one payment for ever. */
+/**
+ * Signed payments (x402 `exact`). An authorization is held while the seller is called and settled after the seller's
+ * answer. It belongs to one payment for ever.
+ */
 async function createAuthorizations(runner: QueryRunner): Promise<void> {
   await runner.query(`
     CREATE TABLE authorizations (
@@ -162,8 +168,8 @@ async function createAuthorizations(runner: QueryRunner): Promise<void> {
 }
 
 /**
- * What was spent under each budget in each day and month of UTC. A payment counts from when its money is committed (`reserved_on`) until
- * it ends without a charge; that it is given back then is PostgreSQL's to see to, whichever statement ends it.
+ * What was spent under each budget in each day and month of UTC. A payment counts from the commit of its money
+ * (`reserved_on`) until it ends without a charge. A trigger then subtracts it, whichever statement ends the payment.
  */
 async function createSpending(runner: QueryRunner): Promise<void> {
   await runner.query(`
@@ -175,7 +181,7 @@ async function createSpending(runner: QueryRunner): Promise<void> {
       spent_micros bigint NOT NULL CHECK (spent_micros >= 0),
       PRIMARY KEY (budget_id, period, starts_on)
     )`);
-  // Rows are locked in one order everywhere, so that payments that end and payments that begin do not deadlock.
+  // Rows are locked in the same order everywhere, so that payments that end and payments that begin do not deadlock.
   await runner.query(`
     CREATE FUNCTION release_spending() RETURNS trigger LANGUAGE plpgsql AS $$
     DECLARE counted record;
@@ -199,7 +205,7 @@ async function createSpending(runner: QueryRunner): Promise<void> {
     EXECUTE FUNCTION release_spending()`);
 }
 
-/** Transfers by which the operator paid sellers, and the wallets that were last exported to be paid. */
+/** Transfers by which the operator paid sellers, and the wallets of the last exports. */
 async function createPayouts(runner: QueryRunner): Promise<void> {
   await runner.query(`
     CREATE TABLE payouts (
@@ -225,7 +231,10 @@ async function createPayouts(runner: QueryRunner): Promise<void> {
     )`);
 }
 
-/** What chains and providers say of settlements against the books; `unexplained` says what differs. */
+/**
+ * The results of comparing settlements with what chains and providers report. `unexplained` holds the difference, if
+ * any.
+ */
 async function createReconciliations(runner: QueryRunner): Promise<void> {
   await runner.query(`
     CREATE TABLE reconciliations (
@@ -295,7 +304,8 @@ async function createJournal(runner: QueryRunner): Promise<void> {
   await runner.query(
     'CREATE INDEX postings_owner ON postings (owner_id, sequence DESC, position DESC) WHERE owner_id IS NOT NULL',
   );
-  // Each statement must balance every transaction that it adds to, so earlier postings need not be read again.
+  // Every statement must balance each transaction to which it adds postings, so earlier postings need not be read
+  // again.
   await runner.query(`
     CREATE FUNCTION refuse_unbalanced() RETURNS trigger LANGUAGE plpgsql AS $$
     DECLARE unbalanced uuid;
@@ -313,7 +323,7 @@ async function createJournal(runner: QueryRunner): Promise<void> {
     REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION refuse_unbalanced()`);
 }
 
-/** What is owed back, by each who has it. A transfer on a chain pays one refund, ever. */
+/** Refunds, with one row for each debtor. One transfer on a chain pays at most one refund. */
 async function createRefunds(runner: QueryRunner): Promise<void> {
   await runner.query(`
     CREATE TABLE refunds (
@@ -392,7 +402,7 @@ async function createSubscriptions(runner: QueryRunner): Promise<void> {
   await runner.query(`REVOKE DELETE, TRUNCATE ON subscriptions FROM ${ROLE}`);
 }
 
-/** The service's role may insert and read. A trigger refuses updates and deletes even to the owner. */
+/** The service's role may insert and read. A trigger rejects updates and deletes, even by the owner. */
 async function makeAppendOnly(runner: QueryRunner, tables: string[]): Promise<void> {
   await runner.query(`
     CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -409,7 +419,7 @@ async function makeAppendOnly(runner: QueryRunner, tables: string[]): Promise<vo
   await runner.query(`REVOKE TRUNCATE ON payments FROM ${ROLE}`);
 }
 
-/** Unpaid offers may be deleted. A payment that received money may not. */
+/** Unpaid offers may be deleted. Payments that received money may not. */
 async function protectPaidPayments(runner: QueryRunner): Promise<void> {
   await runner.query(`
     CREATE FUNCTION refuse_forgetting_money() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -37,7 +37,7 @@ type EntryRow = Omit<Detail['entries'][number], 'amount_usd' | 'recorded_at'> & 
   recorded_at: Date;
 };
 
-/** Payments of anyone, for operators. */
+/** Payments of all accounts, for operators. */
 @Injectable()
 export class FindPayments {
   constructor(private readonly database: Database) {}

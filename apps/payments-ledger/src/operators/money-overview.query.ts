@@ -7,10 +7,15 @@ import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import { usdText } from './find-payments.query.js';
 
 const DAYS = 14;
-/** The sums of a day read every sale of it, so they are computed this often at most, for any number of readers. */
+/**
+ * The sums of a day read all of its sales, so they are computed at most once in this time, for all readers together.
+ */
 const CACHE_MS = 5_000;
 
-/** Ids of payments begin with their time: a sale of these days is not older than its retry window, seven days at most. */
+/**
+ * Payment ids begin with the time of creation. A sale is completed at most one retry window (seven days at most) after
+ * that.
+ */
 const byDay = sql(
   'operators.sales-by-day',
   `SELECT to_char(day, 'YYYY-MM-DD') AS day, count(p.id)::int AS payments, coalesce(sum(p.gross_micros), 0)::text AS volume, coalesce(sum(p.fee_micros), 0)::text AS revenue
@@ -27,7 +32,7 @@ const balances = sql(
      coalesce(sum(balance_micros) FILTER (WHERE address LIKE 'agent:%:earnings:%'), 0)::text AS payable
    FROM accounts`,
 );
-/** States that are open or owed back are few, and each has an index. */
+/** Few payments are open or owed back, and each of these states has an index. */
 const byRail = sql(
   'operators.payments-by-rail',
   `SELECT p.rail AS id, count(*) FILTER (WHERE p.state <> 'refund_due')::int AS open, count(*) FILTER (WHERE p.state = 'refund_due')::int AS refunds_due,

@@ -8,12 +8,12 @@ import { callCompleted } from '../journal/posting.js';
 import { paidTo, splitOf, type CallPaymentRow } from './payment.js';
 import { receiptsOf } from './receipt.js';
 
-/** A payment to charge now. Its row is locked. */
+/** A payment to charge now, whose row is locked. */
 export interface Due {
   input: InputOf<typeof settlePayment>;
   context: Pick<RequestContext, 'requestId' | 'traceparent'>;
   payment: CallPaymentRow;
-  /** The wallet that signed the payment, if one did. */
+  /** The wallet that signed the payment, if any. */
   payer?: string;
 }
 
@@ -34,7 +34,10 @@ const complete = withParameters(
     ),
 );
 
-/** Charges for delivered calls: records the journal entries, completes the payments and adds both receipts and the event. */
+/**
+ * Charges for delivered calls: records the journal entries, completes the payments, and adds both receipts and the
+ * event.
+ */
 @Injectable()
 export class ChargeCalls {
   constructor(

@@ -4,7 +4,10 @@ import { HandleSignal } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
 import type { PaymentRow } from './payment.js';
 
-/** A holder that misses this many heartbeats (two seconds) counts as stopped. A busy event loop is late by less. */
+/**
+ * A holder that misses this many heartbeats (two seconds) counts as stopped. The delays of a busy event loop are
+ * shorter.
+ */
 const MISSED_HEARTBEATS = 5;
 /** Heartbeats of several holders within this time count as one beat. */
 const HEARTBEAT_MS = 0.8 * CLAIMS_HELD_INTERVAL_MS;
@@ -12,11 +15,12 @@ const HEARTBEAT_MS = 0.8 * CLAIMS_HELD_INTERVAL_MS;
 const HOLDER_TIMEOUT_MS = 2_000;
 
 /**
- * Tracks which claims are held by a running process of the gateway. Each process announces its claims every 400 ms to every process of the ledger.
+ * Tracks which claims are held by a running process of the gateway. Each gateway process announces its claims every 400
+ * ms to every process of the ledger.
  *
- * Time is counted in heartbeats and passes only while some holder is heard. If this process hears none of them, because it
- * has just started, was paused or lost the bus, no holder counts as stopped. This only releases claims; fences decide what is
- * charged.
+ * Time is counted in heartbeats and passes only while at least one holder sends them. If this process receives none,
+ * because it has just started, was paused or lost the bus, no holder counts as stopped. This only releases claims;
+ * fences decide what is charged.
  */
 @Injectable()
 export class ClaimHolders {
@@ -32,7 +36,10 @@ export class ClaimHolders {
     this.holders.set(holderId, { heardAt: this.beat, paymentIds: new Set(paymentIds) });
   }
 
-  /** Whether the holder of a claim has stopped, so that the claim may be released. `as_of` is PostgreSQL's clock. */
+  /**
+   * Whether the holder of a claim has stopped, so that the claim may be released. `as_of` is the time by PostgreSQL's
+   * clock.
+   */
   isAbandoned({
     id,
     state,

@@ -22,7 +22,7 @@ const lockPayer = sql(
   `INSERT INTO payers (network, asset, payer) VALUES ($1, $2, $3)
    ON CONFLICT (network, asset, payer) DO UPDATE SET payer = excluded.payer RETURNING settles_first_since, settled_base_units`,
 );
-/** Calls in flight that a payer's signatures pay and that are not settled yet. */
+/** The number and the sum of a payer's calls in progress that signatures pay and that are not settled yet. */
 const unsettled = sql(
   'authorizations.unsettled',
   `SELECT count(*)::int AS count, coalesce(sum(p.amount_base_units), 0) AS base_units FROM authorizations a JOIN payments p ON p.id = a.payment_id AND p.authorization_id = a.id
@@ -37,7 +37,10 @@ interface PayerRow {
   settles_first_since: Date | null;
   settled_base_units: string;
 }
-/** The balance of a payer's wallet, null if it is not known, at the time when this much of its authorizations had been settled. */
+/**
+ * The balance of a payer's wallet, and the sum of its authorizations that had been settled by then. The balance is null
+ * if it is not known.
+ */
 export interface Funds {
   payer: PayerKey;
   balance: bigint | null;
@@ -49,10 +52,10 @@ type Claim = Pick<InputOf<typeof claimPayment>, 'leaseMs' | 'holderId'>;
 type Obstacle = 'too_many_unsettled' | 'settled_first' | 'insufficient_funds';
 
 /**
- * Claims a payment that is only signed. A signature moves no money until the answer is stored, and a wallet can sign for more
- * than it holds. The unsettled calls of a payer are therefore bounded: in sum if the balance of the wallet is known, in
- * number if it is not. After a settlement of a payer has failed, its payments are settled before the seller is called, until
- * one succeeds; so is a payment whose signature may end before the seller has to answer.
+ * Claims a payment that is only signed. A signature moves no money until the answer is stored, and a wallet can sign
+ * for more than it holds. The unsettled calls of a payer are therefore bounded: in sum if the balance of the wallet is
+ * known, in number if it is not. After a settlement of a payer has failed, its payments are settled before the seller
+ * is called, until one succeeds; so is a payment whose signature may end before the seller has to answer.
  */
 @Injectable()
 export class ClaimSignedPayment {
@@ -66,8 +69,8 @@ export class ClaimSignedPayment {
   ) {}
 
   /**
-   * @returns null if it cannot be claimed or was paid meanwhile; the caller reads it again. @throws Refusal
-   * `too_many_unsettled`, or the refusal of the settlement if that comes first.
+   * @returns null if the payment cannot be claimed or was paid meanwhile; the caller reads it again.
+   * @throws Refusal `too_many_unsettled`, or the refusal of the settlement if the payment is settled first.
    */
   async execute(
     payment: PaymentRow,
@@ -138,7 +141,7 @@ export class ClaimSignedPayment {
       tx.query<{ count: number; base_units: string }>(unsettled, valuesOf(key)),
     ]);
     if (balance === null && others!.count >= this.config.unsettledPerPayer) return 'too_many_unsettled';
-    // Not known right after a start, until the facilitator has named the account that pays fees.
+    // Right after a start this is unknown, until the facilitator has named the account that pays fees.
     const { maxTimeoutSeconds = Infinity } = this.authorizations.requirementsOf(payment) ?? {};
     if (payer!.settles_first_since !== null || leaseMs > maxTimeoutSeconds * 1_000) return 'settled_first';
     const spent = BigInt(others!.base_units) + BigInt(payer!.settled_base_units) - settledBaseUnits;

@@ -11,14 +11,17 @@ import { UNPAID_STATES } from './payment-state.js';
 import { paysBySignature } from './payment.js';
 import { SettleAuthorization } from './settle-authorization.js';
 
-/** The most payments of one queue that are processed at a time. It bounds the requests to a rail and leaves database connections to the other queues. */
+/**
+ * The maximum number of payments of one queue that are processed at a time. It bounds the requests to a rail and leaves
+ * database connections to the other queues.
+ */
 const CONCURRENCY = 8;
-/** A run ends after this time, so that a stopping process does not wait for a whole backlog. */
+/** A run ends after this time, so that a stopping process does not wait until a whole backlog is processed. */
 const RUN_MS = 4_000;
 const FIRST = { due: '-infinity', id: '00000000-0000-0000-0000-000000000000' };
 const IS_UNPAID = `state IN (${UNPAID_STATES.map((state) => `'${state}'`).join(', ')})`;
 
-/** Payments of rail $3 that have been due for $4 days, from the cursor ($1, $2) on. */
+/** Payments of rail $3 that have been due for $4 days, after the cursor ($1, $2). */
 const due = (name: string, column: string, condition: string): Statement =>
   sql(
     `payments.${name}`,
@@ -28,7 +31,10 @@ const due = (name: string, column: string, condition: string): Statement =>
 const undelivered = due('undelivered-past-window', 'retry_until', `state = 'verified' AND $3::text IS NULL`);
 const underpaid = due('underpaid-past-expiry', 'expires_at', `rail = $3 AND state = 'underpaid'`);
 const unpaid = due('unpaid-past-expiry', 'expires_at', `rail = $3 AND state = 'pending'`);
-/** An external provider may deliver money after the offer expired; the intervals between checks grow with the time since. */
+/**
+ * An external provider may deliver money after the offer expired. The intervals between checks grow with the time since
+ * then.
+ */
 const over = due('expired-to-recheck', 'recheck_at', `rail = $3 AND ${IS_UNPAID}`);
 const old = due('unpaid-since-long', 'expires_at', `rail = $3 AND ${IS_UNPAID}`);
 
@@ -45,7 +51,7 @@ const abandoned = sql(
 
 interface Queue {
   due: Statement;
-  /** Null if no rail is asked. */
+  /** Null if the queue asks no rail. */
   rail: string | null;
   days: number;
   end(paymentId: string): Promise<unknown>;
@@ -54,10 +60,11 @@ interface Queue {
 }
 
 /**
- * Ends what is due. Unpaid offers expire after a last check with their rail. Payments that were not delivered become due as
- * refunds, or lapse if they were only authorized and their chain does not say otherwise. Claims whose holder stopped long ago are released. Expired offers are checked
- * again when their rail asked for it, and deleted after `keepUnpaidDays` if the rail is `prunable` and confirms that nothing was paid.
- * Each rail has its own queues, so that a slow rail delays no other work.
+ * Ends payments that are due. An unpaid offer expires after a last check with its rail. A payment that was not
+ * delivered becomes due as a refund; if it was only authorized, it lapses unless its chain shows a settlement. Claims
+ * whose holder stopped long ago are released. An expired offer is checked again if its rail asked for that. It is
+ * deleted after `keepUnpaidDays` if the rail is `prunable` and confirms that nothing was paid. Each rail has its own
+ * queues, so that a slow rail delays no other work.
  */
 @Injectable()
 export class ExpirePayments implements OnApplicationBootstrap {
@@ -125,7 +132,7 @@ export class ExpirePayments implements OnApplicationBootstrap {
     }
   }
 
-  /** A payment that did arrive is recorded as due for a refund, and kept. */
+  /** If the rail finds a payment, the offer becomes due for a refund and is kept. */
   private async prune(paymentId: string): Promise<void> {
     if (await this.reconcilePayment.isUnpaidForGood(paymentId, newRequestContext()))
       await this.database.query(prune, [paymentId]);

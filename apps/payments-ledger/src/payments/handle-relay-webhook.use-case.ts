@@ -15,8 +15,8 @@ const find = sql(
 );
 
 /**
- * A webhook only says that a payment should be reconciled; the payment is moved by what Relay's API then answers. The body of
- * a webhook is not read unless its signature is valid.
+ * Reconciles the payment that a webhook names. The webhook itself does not change the payment; the answer of Relay's
+ * API does. The body of a webhook is not read unless its signature is valid.
  */
 @Injectable()
 export class HandleRelayWebhook {
@@ -36,7 +36,7 @@ export class HandleRelayWebhook {
     const requestId = requestIdOf(webhook.body);
     const [payment] =
       requestId === undefined ? [] : await this.database.query<{ id: string; state: PaymentState }>(find, [requestId]);
-    // Relay repeats a webhook that is not acknowledged.
+    // An error makes Relay repeat the webhook, because it was not acknowledged.
     if (
       payment &&
       mayGetMoney(payment.state) &&
@@ -47,7 +47,7 @@ export class HandleRelayWebhook {
   }
 }
 
-/** Relay may send webhooks about other objects than requests; those are acknowledged and ignored. */
+/** Relay may send webhooks about objects other than requests. They are acknowledged and ignored. */
 function requestIdOf(body: string): string | undefined {
   try {
     const { data } = JSON.parse(body) as { data?: { requestId?: unknown } };

@@ -7,7 +7,7 @@ import type { ExactPayee } from '../rails/payment-rail.js';
 export interface KeylessTerms extends ExactPayee {
   /** The listing that is called, or the account whose fees are paid. */
   subjectId: string;
-  /** CAIP-2. */
+  /** CAIP-2 id. */
   network: string;
   amountBaseUnits: bigint;
   priceMicros: bigint;
@@ -41,21 +41,21 @@ const fields = z.tuple([
 ]);
 
 /**
- * Authenticates keyless offers, which are not stored. An offer carries its terms, and its relay request id is their HMAC. The
- * key is derived from the signing keys of receipts, so that every process accepts the offers of every other, and offers under
- * an earlier key stay valid while that key is configured.
+ * Authenticates keyless offers, which are not stored. An offer carries its terms, and its relay request id is their
+ * HMAC. The key is derived from the signing keys of receipts, so that every process accepts the offers of every other,
+ * and offers under an earlier key stay valid while that key is configured.
  */
 export class KeylessTermsSeal {
   private readonly keys: Buffer[];
 
-  /** @param signingKeys base64 of 32 bytes each, comma separated; the first seals. */
+  /** @param signingKeys base64 of 32 bytes each, comma separated. The first key seals. */
   constructor(signingKeys: string) {
     this.keys = signingKeys
       .split(',')
       .map((key) => Buffer.from(hkdfSync('sha256', Buffer.from(key.trim(), 'base64'), '', 'keyless offers', 32)));
   }
 
-  /** A random part makes two offers with the same terms different. */
+  /** Adds a random part, so that two offers with the same terms differ. */
   seal({
     subjectId,
     network,
@@ -81,7 +81,7 @@ export class KeylessTermsSeal {
     return { offer, relayRequestId: `0x${macOf(this.keys[0]!, offer).toString('hex')}` };
   }
 
-  /** Undefined if the offer was not made by this marketplace. */
+  /** Returns undefined if this marketplace did not make the offer. */
   read({ offer, relayRequestId }: { offer?: string; relayRequestId: string }): KeylessTerms | undefined {
     const given = Buffer.from(relayRequestId.slice(2), 'hex');
     if (

@@ -1,13 +1,19 @@
 import { Counter, Gauge } from 'prom-client';
 
-/** What facilitators and chains said of signed payments: `settled`, `refused`, or `unknown`, which is asked again. */
+/**
+ * The outcomes of settlements that facilitators and chains report: `settled`, `refused`, or `unknown`, which is tried
+ * again.
+ */
 export const settlements = new Counter({
   name: 'market_settlements_total',
   help: 'Settlements of signed payments by rail, network and outcome',
   labelNames: ['rail', 'network', 'outcome'] as const,
 });
 
-/** The gauges below are read from the database by each process of the ledger, so their maximum over the processes is the value. */
+/**
+ * Each process of the ledger reads the gauges below from the database, so the value of a gauge is the maximum over all
+ * processes.
+ */
 export const overduePayments = new Gauge({
   name: 'market_overdue_payments',
   help: 'Payments by state that a job should have ended more than ten minutes ago; payments report says why they are open',

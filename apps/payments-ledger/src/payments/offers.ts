@@ -14,7 +14,7 @@ import { ReconcilePayment } from './reconcile-payment.js';
 import { isLive, LIVE_STATES } from './payment-state.js';
 import { paymentColumns, type PaymentRow } from './payment.js';
 
-/** What a buyer wants to buy, and at what price. */
+/** What a buyer wants to buy, and the price. */
 export interface Order {
   buyerId: string;
   listing: { listingId: string; name: string; slug: string; sellerId: string; preferredCurrency: Currency };
@@ -22,7 +22,10 @@ export interface Order {
   originCurrency?: Currency;
   originChainId?: string;
   originWalletId?: string;
-  /** What the offer is for: the digest of a call's body, or the pricing model of a subscription. Equal purchasables share one offer. */
+  /**
+   * What the offer is for: the digest of a call's body, or the pricing model of a subscription. Equal purchasables
+   * share one offer.
+   */
   purchasable: Pick<PaymentRow, 'purpose' | 'gateway_request_id' | 'body_digest' | 'pricing_model'>;
 }
 
@@ -54,10 +57,10 @@ const COLUMNS =
 const IS_LIVE = `state IN (${LIVE_STATES.map((state) => `'${state}'`).join(', ')})`;
 
 const RETRY_SECONDS = 2;
-/** Of how many buyers the room for offers is remembered. */
+/** The maximum number of buyers in `room`. */
 const MAX_BUYERS = 10_000;
 
-/** The open offers of buyers, and the seconds until the first of them expires. */
+/** The number of open offers of each buyer, and the seconds until the first of them expires. */
 const openOffers = batchSql(
   `SELECT buyer_id, count(*)::int AS open, ceil(extract(epoch FROM min(expires_at) - now()))::int AS seconds FROM payments
    WHERE buyer_id = ANY($1::uuid[]) AND state = 'pending' AND expires_at > now() GROUP BY buyer_id`,
@@ -71,7 +74,7 @@ const insert = withParameters({ offers: COLUMNS }, ({ offers }) =>
      ON CONFLICT (offer_key) WHERE ${IS_LIVE} DO NOTHING RETURNING id, created_at`,
   ),
 );
-/** What a new row has beside what it was inserted with. */
+/** The columns of a new row that the insert does not set. */
 const NEW = {
   state: 'pending',
   received_base_units: '0',
@@ -100,13 +103,13 @@ const findLive = batchSql(
 );
 
 /**
- * Creates offers: at most one live offer for each buyer, listing, purchasable and route. Quotes that arrive while a group is
- * being written share the next statement and commit.
+ * Creates offers: at most one live offer for each buyer, listing, purchasable and route. Quotes that arrive while a
+ * group is being written share the next statement and commit.
  */
 @Injectable()
 export class Offers {
   private readonly offers = new GroupCommit<NewOffer, FoundOffer>((items) => this.write(items));
-  /** Requests to external providers that are in flight, by offer key. */
+  /** Requests to external providers that are in progress, by offer key. */
   private readonly openings = new Map<string, Promise<PaymentRow>>();
   /** How many offers this process may make for a buyer before it counts the open ones again. */
   private readonly room = new Map<string, number>();
@@ -122,7 +125,7 @@ export class Offers {
   /** @throws Refusal of `createOffer`. */
   async make(order: Order, context: RequestContext): Promise<PaymentRow> {
     const offer = await this.offer(order, context, this.rails);
-    // One that counts against a budget already is not in its own way.
+    // An offer whose payment is already counted against a budget must not count a second time.
     if (offer.reserved_on === null) await this.budgets.check(offer, context);
     return offer;
   }
@@ -181,7 +184,10 @@ export class Offers {
     return isLive(ended.state) ? ended : this.offers.submit(draft);
   }
 
-  /** Concurrent quotes of the same offer share one request to the external provider. If two processes ask, one of the offers is discarded. */
+  /**
+   * Concurrent quotes of the same offer share one request to the external provider. If two processes request it, one of
+   * the two offers is discarded.
+   */
   private openOnce(order: Order, option: RailRoute, context: RequestContext): Promise<PaymentRow> {
     const key = offerKey(order, option).toString('hex');
     const opening =
@@ -205,7 +211,10 @@ export class Offers {
     }
   }
 
-  /** A payment may have arrived in time without being seen, so an expired offer is reconciled before a new one replaces it. */
+  /**
+   * A payment may have arrived in time and not have been seen yet, so an expired offer is reconciled before a new one
+   * replaces it.
+   */
   private async end(offer: PaymentRow, context: RequestContext): Promise<PaymentRow> {
     const { payment, observation } = await this.reconcilePayment.reconcile(offer.id, context);
     if (!observation)
@@ -276,7 +285,10 @@ export class Offers {
     };
   }
 
-  /** An offer that another process created or ended concurrently is visible to the second attempt. A buyer with too many offers gets no new one. */
+  /**
+   * The second attempt sees an offer that another process created or ended concurrently. A buyer with too many offers
+   * gets no new one.
+   */
   private async write(items: NewOffer[]): Promise<(FoundOffer | Error)[]> {
     const found = new Map<string, FoundOffer>();
     const missing = (): NewOffer[] => items.filter((item) => !found.has(item.offer_key.toString('hex')));
@@ -295,7 +307,7 @@ export class Offers {
     );
   }
 
-  /** @returns those that were not there. */
+  /** @returns the offers that were inserted. Offers that existed are left out. */
   private async insert(items: NewOffer[]): Promise<(FoundOffer & { offer_key: Buffer })[]> {
     if (items.length === 0) return [];
     const rows = await this.database.query<{ id: string; created_at: Date }>(insert, insert.values({ offers: items }));
@@ -304,19 +316,21 @@ export class Offers {
       const created_at = createdAt.get(item.id);
       if (!created_at) return [];
       this.room.set(item.buyer_id, (this.room.get(item.buyer_id) ?? 0) - 1);
-      // Node assigns to a wide object a hundred times faster than it spreads two into a third.
+      // In Node.js, assigning to an object with many properties is a hundred times faster than spreading two objects
+      // into a third.
       return [Object.assign(item, NEW, { created_at, is_over: false })];
     });
   }
 
-  /** The buyers that may have reached the limit of open offers. */
+  /** Returns the buyers that may have reached the limit of open offers. */
   private withoutRoom(items: NewOffer[]): string[] {
     return [...new Set(items.map((item) => item.buyer_id))].filter((buyer) => (this.room.get(buyer) ?? 0) <= 0);
   }
 
   /**
-   * Counts the open offers of buyers. A tenth of what is left to one of them is made without counting again: so ten processes together stay
-   * within the limit, and it is counted exactly when it is near. @returns the refusals of those that have reached it.
+   * Counts the open offers of buyers. The process then makes a tenth of the remaining offers of a buyer without
+   * counting again. Ten processes together thus stay within the limit, and the count is exact near the limit.
+   * @returns the refusals of the buyers that have reached the limit.
    */
   private async countOpen(buyerIds: string[]): Promise<Map<string, Refusal>> {
     const refusals = new Map<string, Refusal>();

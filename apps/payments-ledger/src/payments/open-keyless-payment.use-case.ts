@@ -43,7 +43,7 @@ const find = sql(
   lookupSql(`SELECT ${paymentColumns('p')} FROM payments p WHERE p.relay_request_id = asked.key`),
 );
 
-/** Rolls a transaction back whose authorization could not be held. */
+/** Rolls back the transaction if the authorization could not be held. */
 class NotHeld extends Error {
   constructor(readonly reason: string) {
     super(reason);
@@ -53,9 +53,9 @@ class NotHeld extends Error {
 const rejected = (reason: string): Output => ({ outcome: 'rejected', reason });
 
 /**
- * Turns a signed keyless offer into a verified payment with a held authorization, and claims it for the process that asks unless
- * something has to be decided before; all in one commit. Nothing is stored for a signature that does not pay. The buyer is the account of
- * the wallet that signed.
+ * Turns a signed keyless offer into a verified payment with a held authorization, and claims it for the process that
+ * asks unless something has to be decided before; all in one commit. Nothing is stored for a signature that does not
+ * pay. The buyer is the account of the wallet that signed.
  */
 @Injectable()
 export class OpenKeylessPayment {
@@ -96,7 +96,7 @@ export class OpenKeylessPayment {
         ]);
     if (checked && !checked.valid) return rejected(checked.reason);
     const { accountId: buyerId, mayPay } = await this.accounts.forceFetch(signed.payer, { context });
-    // A disabled wallet may still ask for the result of what it paid earlier.
+    // A disabled wallet may still request the result of an earlier payment.
     if (!known && !mayPay) throw refuse(openKeylessPayment, 'wallet_cannot_pay', {});
     if (buyerId === input.listing.sellerId) throw refuse(openKeylessPayment, 'own_listing', {});
     try {

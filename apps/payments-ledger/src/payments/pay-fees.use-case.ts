@@ -19,11 +19,14 @@ import { paymentColumns, type PaymentRow } from './payment.js';
 import { SettleAuthorization, type AuthorizationRow } from './settle-authorization.js';
 
 type Output = OutputOf<typeof payFees>;
-/** What became of an authorization: held for a payment that is to be settled, or of a payment that is there. */
+/**
+ * The result of submitting an authorization: it is held and must be settled, its payment exists already, or it was
+ * rejected.
+ */
 type Held = { toSettle: AuthorizationRow } | { known: PaymentRow } | { rejected: string };
 
 const debt = sql('fees.due', `SELECT greatest(-balance_micros, 0) AS due FROM accounts WHERE address = $1`);
-/** Serializes the payments of one seller, so that they pay no more than is due. */
+/** Serializes the payments of one seller, so that together they pay no more than is due. */
 const lockSeller = sql(
   'fees.lock-seller',
   `INSERT INTO fee_standings (seller_id) VALUES ($1) ON CONFLICT (seller_id) DO UPDATE SET seller_id = excluded.seller_id`,
@@ -44,8 +47,9 @@ const insert = sql(
 const RETRY_SECONDS = 2;
 
 /**
- * Pays what a seller owes of fees, by a signed authorization. Nothing is delivered for it, so the money moves first and is booked
- * then; a crash in between is finished by the job that settles authorizations. An offer is not stored until it is signed.
+ * Pays the fees that a seller owes, by a signed authorization. Nothing is delivered, so the money moves first and is
+ * booked then. After a crash in between, the job that settles authorizations finishes the payment. An offer is not
+ * stored until it is signed.
  */
 @Injectable()
 export class PayFees {
@@ -132,7 +136,7 @@ export class PayFees {
     );
   }
 
-  /** The payment, its authorization and the intent to settle it are one commit. */
+  /** Stores the payment, its authorization and the intent to settle it in one commit. */
   private async store(
     tx: Tx,
     sellerId: string,
@@ -162,7 +166,7 @@ export class PayFees {
     const known = await this.reconcilePayment.lock(tx, id);
     if (known.state === 'expired') return { rejected: 'offer_expired' };
     if (known.state !== 'pending') return { known };
-    // After the payment, as a settlement locks the two.
+    // A settlement locks the payment first and the seller second, so this transaction uses the same order.
     await tx.query(lockSeller, [sellerId]);
     const [others] = await tx.query<{ micros: string }>(underWay, [sellerId]);
     if (terms.priceMicros > (await this.due(tx, sellerId)) - BigInt(others!.micros))

@@ -18,7 +18,7 @@ type Output = OutputOf<typeof paySandbox>;
 
 const findOwn = sql(
   'sandbox.find-own',
-  // Play money pays no offer of a real rail.
+  // Sandbox money cannot pay an offer of a real rail.
   "SELECT id FROM payments WHERE relay_request_id = $1 AND buyer_id = $2 AND purpose <> 'fee' AND rail = 'sandbox'",
 );
 const addTransfer = sql(
@@ -33,7 +33,7 @@ interface Paid {
   payment: PaymentRow;
   sentBaseUnits: bigint;
   transactionHash: string | null;
-  /** False for an offer that could not be paid any more. */
+  /** False if the offer can no longer be paid. */
   isPayable: boolean;
 }
 
@@ -49,7 +49,7 @@ export class PaySandbox {
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
-  /** The rail whose payments can be paid here. */
+  /** The id of the rail whose payments can be paid here. */
   get railId(): string {
     return this.rail.id;
   }
@@ -74,7 +74,7 @@ export class PaySandbox {
     };
   }
 
-  /** Paying a payment that is paid or expired changes nothing, so that a client may repeat a request whose answer it lost. */
+  /** If the payment is paid or expired, nothing changes, so a client may repeat a request whose answer was lost. */
   pay(paymentId: string, outcome: Input['outcome'], context: RequestContext): Promise<Paid> {
     return this.database.transaction(async (tx) => {
       const payment = await this.reconcilePayment.lock(tx, paymentId);
@@ -118,7 +118,7 @@ export class PaySandbox {
     return hash;
   }
 
-  /** Simulates money that arrives after the offer expired: all of it is refunded. */
+  /** Simulates money that arrives after the offer expired. All of it is refunded. */
   private async arriveLate(
     tx: Tx,
     payment: LockedPayment,
@@ -138,7 +138,10 @@ export class PaySandbox {
   }
 }
 
-/** Base units of the next transfer: what is missing, half of it, or half the price more than that; nothing where all is on its way. */
+/**
+ * The base units of the next transfer: the missing amount, half of it, or the missing amount and half the price. If the
+ * whole price was sent already, the result is 0.
+ */
 function amountOf(outcome: Exclude<Input['outcome'], 'failed'>, payment: LockedPayment, sentBefore: bigint): bigint {
   const price = BigInt(payment.amount_base_units);
   const missing = price - sentBefore;

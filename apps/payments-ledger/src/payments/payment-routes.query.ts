@@ -4,7 +4,7 @@ import { usdNumber } from '@market/kernel';
 import { Inject, Injectable } from '@nestjs/common';
 import { PAYMENT_RAILS, type PaymentRail, type Route } from '../rails/payment-rail.js';
 
-/** The routes of every rail that is enabled. */
+/** Lists the routes of all enabled rails. */
 @Injectable()
 export class PaymentRoutes {
   constructor(@Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[]) {}

@@ -1,6 +1,6 @@
 /**
- * The states of a payment and every transition between them. The prepared statements of this
- * folder name the states they start from; the tests compare them with this table.
+ * The states of a payment and all transitions between them. The prepared statements of this folder name the states from
+ * which they start; the tests compare them with this table.
  */
 export const PAYMENT_STATES = [
   'pending',
@@ -21,9 +21,15 @@ export const TRANSITIONS: Record<PaymentState, readonly PaymentState[]> = {
   /** Moves to refund_due directly when a partial payment is first seen after the offer has expired. */
   pending: ['underpaid', 'verified', 'expired', 'failed', 'cancelled', 'indeterminate', 'refund_due'],
   underpaid: ['verified', 'refund_due'],
-  /** A call is claimed first; a subscription starts at once. An authorization that expired unused is cancelled, because nothing was paid. An authorization is settled before the call if its payer could not cover the previous one. */
+  /**
+   * A call is claimed first; a subscription starts at once. An authorization that expired unused is cancelled, because
+   * nothing was paid. If the payer could not cover an earlier authorization, this one is settled before the call.
+   */
   verified: ['in_flight', 'completed', 'refund_due', 'cancelled', 'indeterminate'],
-  /** A signed authorization is submitted to its facilitator before the charge is recorded; until the rail answers, the outcome is unknown. */
+  /**
+   * A signed authorization is submitted to its facilitator before the charge is recorded. Until the facilitator
+   * answers, the outcome is unknown.
+   */
   in_flight: ['completed', 'verified', 'in_flight', 'indeterminate'],
   completed: [],
   /** Money that arrives late is refunded. */
@@ -32,11 +38,14 @@ export const TRANSITIONS: Record<PaymentState, readonly PaymentState[]> = {
   cancelled: ['refund_due'],
   refund_due: ['refunded'],
   refunded: [],
-  /** The rail's answer is unknown; only reconciliation decides. */
+  /** The rail's answer is unknown; only reconciliation ends this state. */
   indeterminate: ['verified', 'failed', 'expired', 'completed', 'pending'],
 };
 
-/** At most one offer for each buyer, listing, purchasable and route is in one of these states; the index `payments_live_offer` enforces it. */
+/**
+ * At most one offer for each buyer, listing, purchasable and route is in one of these states. The index
+ * `payments_live_offer` enforces it.
+ */
 export const LIVE_STATES = [
   'pending',
   'underpaid',
@@ -52,19 +61,19 @@ export const isLive = (state: PaymentState): boolean => (LIVE_STATES as readonly
 
 export const mayMove = (from: PaymentState, to: PaymentState): boolean => TRANSITIONS[from].includes(to);
 
-/** Money may also arrive for an expired offer; it is then refunded. */
+/** Money may also arrive for an expired offer. It is then refunded. */
 export const mayGetMoney = (state: PaymentState): boolean =>
   state === 'pending' || state === 'underpaid' || state === 'indeterminate' || state === 'expired';
 
 /** What a rail reports about the money for one offer. */
 export interface Observation {
-  /** Final on the rail. */
+  /** The amount that is final on the rail. */
   receivedBaseUnits: bigint;
-  /** A transfer was seen and is not final yet; the offer does not expire until it is. */
+  /** A transfer was seen and is not final yet. The offer does not expire until it is final. */
   arriving: boolean;
   transactionHash: string | null;
   failed?: boolean;
-  /** Nothing can arrive any more. */
+  /** No more money can arrive. */
   isClosed?: boolean;
 }
 
@@ -76,11 +85,14 @@ export interface ObservedOffer {
 
 export interface Transition {
   state: PaymentState;
-  /** Base units beyond what was asked for. */
+  /** The base units received beyond the price. */
   surplusBaseUnits: bigint;
 }
 
-/** The state that an observation moves a payment to; the current one if the observation changes nothing. */
+/**
+ * Returns the state to which an observation moves a payment. It is the current state if the observation changes
+ * nothing.
+ */
 export function nextState(offer: ObservedOffer, observation: Observation): Transition {
   const to = (state: PaymentState): Transition => ({ state, surplusBaseUnits: 0n });
   const { receivedBaseUnits: received, arriving } = observation;

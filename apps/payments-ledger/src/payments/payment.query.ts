@@ -12,7 +12,7 @@ const find = sql(
    FROM payments p WHERE id = $1 AND buyer_id = $2 AND purpose <> 'fee'`,
 );
 
-/** The stored state of one of the caller's purchases. Its rail is not asked. */
+/** Reads the stored state of one of the caller's purchases. It does not ask the rail. */
 @Injectable()
 export class PaymentQuery {
   constructor(private readonly database: Database) {}

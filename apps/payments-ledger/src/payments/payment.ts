@@ -9,24 +9,27 @@ type Claim = Extract<OutputOf<typeof claimPayment>, { outcome: 'claimed' }>;
 /** The pricing models of a paid subscription. */
 export type PaidModel = 'monthly' | 'yearly' | 'usage_tiered';
 
-/** A row of `payments` as pg returns it, with bigint and numeric as text. Its columns of a sale are null for a payment of fees. */
+/**
+ * A row of `payments` as pg returns it, with bigint and numeric as text. For a payment of fees, the columns of a sale
+ * are null.
+ */
 export interface PaymentRow {
   id: string;
   relay_request_id: string;
   purpose: 'call' | 'subscription' | 'fee';
-  /** Set for a call alone. */
+  /** Set only for a call. */
   gateway_request_id: string | null;
-  /** Set for a subscription alone. */
+  /** Set only for a subscription. */
   pricing_model: PaidModel | null;
   state: PaymentState;
-  /** Who pays: a buyer, or a seller its fees. */
+  /** The payer: a buyer, or a seller that pays fees. */
   buyer_id: string;
   seller_id: string | null;
   listing_id: string | null;
   listing_name: string | null;
   listing_slug: string | null;
   preferred_currency: Currency | null;
-  /** Set for a call alone. */
+  /** Set only for a call. */
   body_digest: Buffer | null;
   rail: string;
   scheme: Route['scheme'];
@@ -35,7 +38,9 @@ export interface PaymentRow {
   decimals: number;
   /** The deposit address, or the recipient of a signed authorization. */
   pay_to: string;
-  /** Who gets what a signed authorization or an external provider pays; a plain transfer is the operator's. */
+  /**
+   * Who receives a signed payment or a payment through an external provider. A plain transfer always pays the operator.
+   */
   payee: Payee;
   gross_micros: string;
   fee_micros: string;
@@ -44,12 +49,12 @@ export interface PaymentRow {
   amount_base_units: string;
   received_base_units: string;
   transaction_hash: string | null;
-  /** The signed authorization that pays, if one does: held until the answer is stored, then charged. */
+  /** The signed authorization that pays, if any. It is held until the answer is stored, and then settled. */
   authorization_id: string | null;
   /** The terms of an offer that was not stored until it was paid, as the client returned them. */
   keyless_offer: string | null;
   fence: number;
-  /** The process that made the last claim, and when. */
+  /** The process that made the last claim. */
   holder_id: string | null;
   claimed_at: Date | null;
   lease_until: Date | null;
@@ -57,9 +62,9 @@ export interface PaymentRow {
   expires_at: Date;
   retry_until: Date | null;
   completed_at: Date | null;
-  /** The budgets of the key under which its money was committed; null where there were none. */
+  /** The budgets of the key under which the money was committed; null if there were none. */
   budgets: Budget[] | null;
-  /** The day in which it counts against them; null while it does not. */
+  /** The day on which the payment counts against the budgets; null while it does not count. */
   reserved_on: Date | null;
 }
 
@@ -85,7 +90,7 @@ export interface SubscriptionPaymentRow extends SalePaymentRow {
 
 export const isForSale = (row: PaymentRow): row is SalePaymentRow => row.purpose !== 'fee';
 export const isForCall = (row: PaymentRow): row is CallPaymentRow => row.purpose === 'call';
-/** Whether an authorization pays that is not settled yet, so that no money has moved. */
+/** Whether the payment is by an authorization that is not settled yet, so that no money has moved. */
 export const paysBySignature = (row: PaymentRow): row is PaymentRow & { authorization_id: string } =>
   row.authorization_id !== null && row.transaction_hash === null;
 export const isForSubscription = (row: PaymentRow): row is SubscriptionPaymentRow => row.purpose === 'subscription';
@@ -136,7 +141,7 @@ export const paymentColumns = (alias: string): string =>
   PAYMENT_COLUMNS.map((column) => `${alias}.${column}`).join(', ');
 
 export const requirementsOf = (row: PaymentRow): PaymentOffer['requirements'] => ({
-  // A plain transfer does not pay an offer that asks for a signature.
+  // A plain transfer does not pay an offer that requires a signature.
   depositAddress: row.scheme === 'deposit' ? row.pay_to : null,
   amount: formatDecimal(BigInt(row.amount_base_units), row.decimals),
   amount_base_units: row.amount_base_units,
@@ -146,7 +151,7 @@ export const requirementsOf = (row: PaymentRow): PaymentOffer['requirements'] =>
   expiresAt: row.expires_at.toISOString(),
 });
 
-/** The part of a payment that its rail needs to find the money. */
+/** The columns of a payment that its rail needs to find the money. */
 export const watchedOffer = (row: PaymentRow): WatchedOffer => ({
   paymentId: row.id,
   relayRequestId: row.relay_request_id,
@@ -156,7 +161,7 @@ export const watchedOffer = (row: PaymentRow): WatchedOffer => ({
   createdAt: row.created_at,
 });
 
-/** In US dollars. */
+/** Amounts are in US dollars. */
 export const feesOf = (row: PaymentRow): PaymentOffer['fees'] => ({
   gross_amount: usdNumber(BigInt(row.gross_micros)),
   fee_rate: feeRateNumber(row.fee_bps),
@@ -204,7 +209,10 @@ export const toClaim = (row: CallPaymentRow): Claim => ({
   },
 });
 
-/** Who gets the money of a sale, and where. The seller's wallet is paid by signatures alone; a plain transfer is the operator's. */
+/**
+ * Who receives the money of a sale, and where. Only signatures pay the seller's own wallet; a plain transfer pays the
+ * operator.
+ */
 export const paidTo = ({
   payee,
   rail,
@@ -218,14 +226,14 @@ export const paidTo = ({
     : { payee: 'operator', place: `${rail}:${network}` };
 };
 
-/** The money of the price, split, in micros. */
+/** The price, the fee and the seller's part in micros. */
 export const splitOf = (row: PaymentRow): FeeSplit => ({
   gross: BigInt(row.gross_micros),
   fee: BigInt(row.fee_micros),
   net: BigInt(row.net_micros),
 });
 
-/** The money of the call, as contracts carry it. */
+/** The money of a call in the form of the contracts. */
 export const moneyOf = (row: PaymentRow): CallMoney => ({
   grossMicros: row.gross_micros,
   feeMicros: row.fee_micros,
@@ -233,7 +241,7 @@ export const moneyOf = (row: PaymentRow): CallMoney => ({
   feeBps: row.fee_bps,
 });
 
-/** The part of an amount of a payment's money that its seller has: all of it, none, or all but the operator's fee. */
+/** The part of a received amount that the seller holds: all of it, none, or all but the operator's fee. */
 export function sellersPart(row: PaymentRow, amount: Micros): Micros {
   const { payee } = paidTo(row);
   if (payee === 'operator') return 0n;
@@ -245,12 +253,15 @@ export function worthMicros(row: PaymentRow, baseUnits: bigint): Micros {
   return (baseUnits * BigInt(row.gross_micros)) / BigInt(row.amount_base_units);
 }
 
-/** The part of the received money that is owed to the buyer, or was before it was refunded: all of it if there was no sale, otherwise the surplus. */
+/**
+ * The part of the received money that is owed to the buyer, or was owed before the refund: all of it if there was no
+ * sale, otherwise the surplus.
+ */
 export function owedMicros(row: PaymentRow): Micros {
   const received = BigInt(row.received_base_units);
   const price = BigInt(row.amount_base_units);
   if (row.state === 'refund_due' || row.state === 'refunded') return worthMicros(row, received);
   const isSold = row.state === 'verified' || row.state === 'in_flight' || row.state === 'completed';
-  // A signed authorization moves no money before it is charged.
+  // A signed authorization moves no money before it is settled.
   return isSold && received > price ? worthMicros(row, received - price) : 0n;
 }

@@ -42,43 +42,51 @@ export class PaymentsMessageController {
     private readonly handleRelayWebhookUseCase: HandleRelayWebhook,
   ) {}
 
-  /** One statement, one shared commit; one more where the offer is there or the buyer's open ones are counted, four more and a commit where an earlier one has just run out; a bus request for a seller that was not asked for lately. */
+  /**
+   * A new quote costs one statement in a shared commit. For a seller that was not looked up recently, it also costs a
+   * bus request.
+   */
   @HandleRequest(createOffer)
   createOffer(input: InputOf<typeof createOffer>, context: RequestContext) {
     return this.createOfferUseCase.execute(input, context);
   }
 
-  /** No statement; a bus request for sellers that were not asked for lately. */
+  /** No statement. For sellers that were not looked up recently, a bus request. */
   @HandleRequest(quoteExact)
   quoteExact(input: InputOf<typeof quoteExact>, context: RequestContext) {
     return this.quoteExactQuery.execute(input, context);
   }
 
-  /** No statement; a bus request for a seller that was not asked for lately. */
+  /** No statement. For a seller that was not looked up recently, a bus request. */
   @HandleRequest(quoteKeyless)
   quoteKeyless(input: InputOf<typeof quoteKeyless>, context: RequestContext) {
     return this.quoteKeylessQuery.execute(input, context);
   }
 
-  /** Three statements and a commit, one where the payment is there; a bus hop for a wallet that did not pay lately. */
+  /**
+   * A new payment costs three statements and a commit. For a wallet that did not pay recently, it also costs a bus
+   * request.
+   */
   @HandleRequest(openKeylessPayment)
   openKeylessPayment(input: InputOf<typeof openKeylessPayment>, context: RequestContext) {
     return this.openKeylessPaymentUseCase.execute(input, context);
   }
 
-  /** No statement. */
   @HandleRequest(listPaymentRoutes)
   async listPaymentRoutes() {
     return this.paymentRoutes.list();
   }
 
-  /** One statement, one shared commit; a look at the rail, in four statements and a commit, where the payment is not simply verified; six and a commit where a signature pays. */
+  /** A claim of a verified payment costs one statement in a shared commit. */
   @HandleRequest(claimPayment)
   claimPayment(input: InputOf<typeof claimPayment>, context: RequestContext) {
     return this.claimPaymentUseCase.execute(input, context);
   }
 
-  /** Six statements in four round trips, one shared commit; nine and two commits of its own where a signature pays. */
+  /**
+   * A transfer costs six statements in four round trips and one shared commit. A signed payment costs nine statements
+   * and two commits of its own.
+   */
   @HandleRequest(settlePayment)
   settlePayment(input: InputOf<typeof settlePayment>, context: RequestContext) {
     return this.settlePaymentUseCase.execute(input, context);
@@ -94,7 +102,6 @@ export class PaymentsMessageController {
     return this.paySandboxUseCase.execute(input, context);
   }
 
-  /** One statement without a signature; with one 15 and two commits, and the facilitator is asked twice. */
   @HandleRequest(payFees)
   payFees(input: InputOf<typeof payFees>, context: RequestContext) {
     return this.payFeesUseCase.execute(input, context);

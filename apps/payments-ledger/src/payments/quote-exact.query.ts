@@ -8,7 +8,7 @@ import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { exactRoutes, type ExactRoute } from '../rails/exact-routes.js';
 import { baseUnitsOf, PAYMENT_RAILS, type ExactPayee, type PaymentRail } from '../rails/payment-rail.js';
 
-/** The terms under which keyless offers would be made. No statement; a bus request for sellers that were not asked for lately. */
+/** Returns the terms of keyless offers for several listings. It executes no statement. */
 @Injectable()
 export class QuoteExact {
   constructor(

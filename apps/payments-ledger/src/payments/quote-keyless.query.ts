@@ -10,7 +10,10 @@ import type { ExactRequirements } from '../rails/x402/exact-payment.js';
 import { KeylessTermsSeal, type KeylessTerms } from './keyless-terms.js';
 import { OfferReceiptSigner } from './offer-receipt-signer.js';
 
-/** Quotes a keyless call on every chain on which a signed authorization can pay. Nothing is stored, see `KeylessTermsSeal`. */
+/**
+ * Quotes a keyless call on every chain on which a signed authorization can pay. Nothing is stored; see
+ * `KeylessTermsSeal`.
+ */
 @Injectable()
 export class QuoteKeyless {
   constructor(

@@ -1,7 +1,7 @@
 import { newId } from '@market/kernel';
 import type { SalePaymentRow } from './payment.js';
 
-/** A row of `receipts`. What was exchanged is null for a subscription. */
+/** A row of `receipts`. The digests and the status code are null for a subscription. */
 export interface ReceiptRow {
   id: string;
   payment_id: string;
@@ -19,7 +19,7 @@ interface Exchanged {
   sellerStatusCode: number;
 }
 
-/** One receipt for each side of a sale, with the same facts. */
+/** Returns one receipt for each party of a sale, with the same facts. */
 export function receiptsOf(
   payment: Pick<SalePaymentRow, 'id' | 'buyer_id' | 'seller_id'>,
   at: Date,

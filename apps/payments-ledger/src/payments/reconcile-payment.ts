@@ -32,7 +32,10 @@ const addRefunds = sql(
 export type LockedPayment = PaymentRow & { is_expired: boolean; as_of: Date };
 type Reconciled = Promise<{ payment: PaymentRow; observation: Observation | null; missing: PendingReason | 'unpaid' }>;
 
-/** Asks a payment's rail what arrived and moves the payment accordingly. A surplus, or money that came too late, becomes due as a refund in the same commit. */
+/**
+ * Asks a payment's rail what arrived and moves the payment accordingly. A surplus, or money that arrived too late,
+ * becomes due as a refund in the same commit.
+ */
 @Injectable()
 export class ReconcilePayment {
   private readonly logger = new Logger('ReconcilePayment');
@@ -49,7 +52,10 @@ export class ReconcilePayment {
     return (await this.reconcile(paymentId, context)).payment;
   }
 
-  /** Whether the rail confirms that nothing was paid for an expired offer. A payment that it finds becomes due as a refund. */
+  /**
+   * Whether the rail confirms that nothing was paid for an expired offer. If it finds a payment, that payment becomes
+   * due as a refund.
+   */
   async isUnpaidForGood(
     paymentId: string,
     context: Pick<RequestContext, 'requestId' | 'traceparent'>,
@@ -100,7 +106,7 @@ export class ReconcilePayment {
     return moved!;
   }
 
-  /** All that came for a payment that bought nothing is owed back, in the caller's transaction. */
+  /** Records, in the caller's transaction, that all money of an undelivered payment is owed to the buyer. */
   markNotDelivered(
     tx: Tx,
     payment: LockedPayment,
@@ -134,8 +140,8 @@ export class ReconcilePayment {
   }
 
   /**
-   * The rail is asked before any row is locked, because it may be slow. If the rail does not know, the payment is unchanged.
-   * `missing` says why an unpaid payment is unpaid.
+   * Asks the rail before it locks any row, because the rail may be slow. If the rail does not know, the payment does
+   * not change. `missing` says why an unpaid payment is unpaid.
    */
   async reconcile(
     paymentId: string,
@@ -186,7 +192,7 @@ export class ReconcilePayment {
       reason,
       payment.buyer_id,
       sellerId,
-      // Through Relay the money lies where sellers are paid.
+      // Relay pays the seller on the destination network, so the refund is owed there.
       payee === 'split' ? this.config.relayDestination.network : payment.network,
       at,
       DEBTORS.map(() => newId()),

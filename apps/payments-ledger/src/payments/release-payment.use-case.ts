@@ -4,12 +4,15 @@ import { refuse } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
-/** Ends a claim whose holder stopped. What it committed stays committed: its answer may be stored, and be charged for by the next claim. */
+/** Ends a claim whose holder stopped. Its commits remain: if its answer was stored, the next claim charges for it. */
 export const releaseClaim = sql(
   'payments.release-claim',
   `UPDATE payments SET state = 'verified', lease_until = NULL WHERE id = $1 AND fence = $2 AND state IN ('in_flight', 'verified')`,
 );
-/** What only a signature pays counts against no budget until it is claimed again. What was transferred counts until it is sent back. */
+/**
+ * A payment that is only signed counts against no budget until it is claimed again. A transfer counts until it is
+ * refunded.
+ */
 const release = sql(
   'payments.release',
   `UPDATE payments SET state = 'verified', lease_until = NULL, reserved_on = CASE WHEN authorization_id IS NULL OR transaction_hash IS NOT NULL THEN reserved_on END

@@ -10,7 +10,7 @@ interface OpenPayment extends PaymentRow {
   attempts: number | null;
   tried_at: Date | null;
   valid_before: Date | null;
-  /** Overdue for so long that a job should have ended it. */
+  /** True if a job should have ended the payment long ago. */
   is_overdue: boolean;
 }
 
@@ -35,13 +35,13 @@ const open = sql(
 );
 const PAGE = 200;
 const FIRST = '00000000-0000-0000-0000-000000000000';
-/** Payments for which an external provider received money that did not complete them. */
+/** Payments for which an external provider received money and which that money did not complete. */
 const undelivered = sql(
   'payments.carried-for-nothing',
   `SELECT ${paymentColumns('p')} FROM payments p WHERE rail = ANY($1::text[]) AND state IN ('failed', 'refund_due') AND expires_at > now() - interval '30 days' AND id > $2 ORDER BY id LIMIT ${PAGE}`,
 );
 
-/** What is owed back to buyers and not paid, with the part that is the seller's debt. */
+/** Amounts that are owed to buyers and not paid, with the part that is the seller's debt. */
 const owed = sql(
   'payments.owed-back',
   `SELECT p.id, p.rail, p.state, p.created_at, p.buyer_id, p.seller_id, string_agg(DISTINCT x.reason, ', ') AS reasons, sum(x.amount_micros) AS micros,
@@ -57,7 +57,7 @@ interface OwedBack extends Pick<PaymentRow, 'id' | 'rail' | 'state' | 'created_a
 
 type Explanation = { explained: boolean; why: string };
 
-/** `npm run admin -- payments report`. It only reads, and may run beside the services. */
+/** `npm run admin -- payments report`. It only reads and can run while the services run. */
 export const reportPayments: CommandDefinition = {
   name: 'payments report',
   help: 'prints payments that are open longer than expected, with why, what became of money that another party carried for nothing, and all that is owed back, with by whom; ends with 1 when one is unexplained',
@@ -147,7 +147,7 @@ async function explainUnpaid(payment: PaymentRow, rail: PaymentRail): Promise<Ex
   }
 }
 
-/** One after the other, because the provider limits requests. */
+/** Asks for one payment after the other, because the provider limits requests. */
 async function carried(database: Database, rails: PaymentRail[]): Promise<{ explained: boolean; line: string[] }[]> {
   const lines: { explained: boolean; line: string[] }[] = [];
   const carriers = rails.filter((rail) => rail.disposition);

@@ -12,7 +12,7 @@ import {
   unexplainedMicros,
 } from './metrics.js';
 
-/** Each branch reads one partial index, because payments that have ended are many. */
+/** Each branch reads one partial index, because most payments have ended. */
 const overdue = sql(
   'payments.overdue',
   `SELECT state, count(*) FILTER (WHERE due IS NULL OR due < now() - interval '10 minutes')::int AS payments,
@@ -43,7 +43,7 @@ const settling = sql(
 
 const OPEN_STATES = ['pending', 'underpaid', 'verified', 'in_flight', 'indeterminate'];
 
-/** Reads from the database what the metrics tell about open payments and the books. It changes nothing. */
+/** Reads the metrics of open payments and of the books from the database. It changes nothing. */
 @Injectable()
 export class SamplePayments implements OnApplicationBootstrap {
   constructor(

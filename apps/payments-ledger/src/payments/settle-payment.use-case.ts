@@ -16,13 +16,14 @@ const lockAll = sql(
   `SELECT ${paymentColumns('p')}, now() AS as_of FROM payments p WHERE id = ANY($1::uuid[]) ORDER BY id FOR UPDATE`,
 );
 
-/** Is paid by a signed authorization: money moves first, and is charged for then. */
+/** The result for a payment that a signed authorization pays: the money must move before the charge. */
 const NOT_MOVED_YET = Symbol('not moved yet');
 
 /**
- * Charges for delivered answers. One transaction for all that arrive together: lock the payments, record the journal,
- * complete them with both receipts each, write the events; six statements, four round trips and one commit for a group of any
- * size. One that a signed authorization pays is settled by its facilitator before, alone.
+ * Charges for delivered answers. One transaction for all answers that arrive together locks the payments, records the
+ * journal, completes the payments with both receipts each, and writes the events. It takes six statements, four round
+ * trips and one commit for a group of any size. A payment by signed authorization is first settled by its facilitator,
+ * on its own.
  */
 @Injectable()
 export class SettlePayment {
@@ -59,7 +60,7 @@ export class SettlePayment {
           return { paymentId: payment.id, completedAt: payment.completed_at.toISOString(), transfer: null };
         if (payment?.state !== 'in_flight' || !isForCall(payment) || payment.fence !== item.input.fence)
           return refuse(settlePayment, 'claim_lost', {});
-        // A repeated settlement in the same group finds it completed.
+        // A repeated settlement in the same group finds the payment completed.
         payment.state = 'completed';
         payment.completed_at = payment.as_of;
         due.push({ ...item, payment });

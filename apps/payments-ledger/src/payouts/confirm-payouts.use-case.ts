@@ -15,7 +15,7 @@ interface ExportedWallet {
   amount_micros: string;
 }
 
-/** Wallets that were exported, by their addresses in lower case. */
+/** The exported wallets, found by their addresses in lower case. */
 const exported = sql(
   'payout-wallets.find',
   'SELECT wallet, seller_id, amount_micros FROM payout_wallets WHERE network = $1 AND lower(wallet) = ANY($2::text[])',
@@ -32,21 +32,22 @@ const isRefund = sql(
 const now = sql('payouts.now', 'SELECT clock_timestamp() AS at');
 const balance = sql('payouts.due', 'SELECT balance_micros FROM accounts WHERE address = $1');
 
-/** What became of one transfer of the transaction. */
+/** The result for one transfer of the transaction. */
 export interface Confirmation {
   outcome: 'paid' | 'already_confirmed' | 'paid_refund' | 'unmatched';
   wallet: Address;
   amountMicros: Micros;
   sellerId?: string;
-  /** What the last export said to pay. */
+  /** The amount in the last export. */
   exportedMicros?: Micros;
-  /** What is due to the seller after it; below zero where it was paid more than that. */
+  /** What is due to the seller after the transfer. It is negative if the seller was paid more than was due. */
   dueMicros?: Micros;
 }
 
 /**
- * Posts what one transaction of the operator's paid to sellers, transfer by transfer, as the chain logged it. A transfer is
- * posted once, however often and by however many processes it is confirmed: it is named by network, transaction and log index.
+ * Posts the payouts in one transaction of the operator, transfer by transfer, as the chain logged them. A transfer is
+ * identified by network, transaction and log index, so it is posted once even if several processes confirm it
+ * repeatedly.
  */
 @Injectable()
 export class ConfirmPayouts {
@@ -57,8 +58,8 @@ export class ConfirmPayouts {
   ) {}
 
   /**
-   * @param payers addresses of the operator's beside those of its variables.
-   * @throws CommandFailure while the chain does not say what the transaction did for good.
+   * @param payers addresses of the operator in addition to those of its variables.
+   * @throws CommandFailure while the chain does not give a final result of the transaction.
    */
   async execute(
     network: string,
@@ -91,7 +92,7 @@ export class ConfirmPayouts {
     { network, transaction, transfer }: { network: string; transaction: Hash; transfer: TokenTransfer },
     payee: ExportedWallet | undefined,
   ): Promise<Confirmation> {
-    // USDC has as many decimals as micros, and counts as a dollar.
+    // USDC has six decimals, so its base units are micros. One USDC counts as one dollar.
     const amountMicros = transfer.baseUnits;
     const found = { wallet: transfer.to, amountMicros };
     if (!payee) return { ...found, outcome: 'unmatched' };
@@ -126,7 +127,7 @@ export class ConfirmPayouts {
     };
   }
 
-  /** The transfers of USDC that left addresses of the operator's. */
+  /** Returns the transfers of USDC from addresses of the operator. */
   private async ownTransfers(network: string, transaction: Hash, payers: Address[]): Promise<TokenTransfer[]> {
     const { x402Chains, x402Usdc, x402PayToAddress, feeAddress, x402RpcTimeoutMs } = this.config;
     const chain = x402Chains && evmChainsOf(x402Chains, x402Usdc).find((known) => known.network === network);

@@ -18,20 +18,20 @@ const due = sql(
    WHERE $2::text IS NULL OR d.network = $2 ORDER BY d.network, d.seller_id`,
 );
 
-/** What the operator got for a seller by signed payments on a network, and has not paid to it. */
+/** What the operator received for a seller through signed payments on a network and has not paid to it yet. */
 export interface DuePayout {
   sellerId: string;
   network: string;
-  /** Where the seller is paid now; null where it has no wallet that may be paid. */
+  /** The current payout wallet of the seller; null if it has no wallet that may be paid. */
   wallet: string | null;
   amountMicros: Micros;
-  /** When it was exported last, if nothing was confirmed since: it may have been paid. */
+  /** The time of the last export, if no payout was confirmed since then. The payout may have been paid already. */
   unconfirmedSince: Date | null;
-  /** When it was so. */
+  /** The time of the database at which the row was read. */
   asOf: Date;
 }
 
-/** One statement, and a request of identity for each 128 sellers. */
+/** Lists what is due to sellers. It requests the wallets from identity in groups of up to 128 sellers. */
 @Injectable()
 export class DuePayouts {
   constructor(

@@ -6,8 +6,8 @@ import type { Address } from 'viem';
 import { DuePayouts, type DuePayout } from './due-payouts.query.js';
 
 /**
- * Whose wallet it is, so that a transfer to it is known as the seller's also when the seller has named another since. A wallet that was
- * exported after the given time is left to that export.
+ * Stores which seller a wallet belongs to, so that a transfer to it can be assigned to the seller even after the seller
+ * has chosen another wallet. A wallet that another export named after `asOf` is skipped.
  */
 const remember = withParameters(
   { wallets: 'network text, wallet text, seller_id uuid, amount_micros bigint', asOf: 'timestamptz' },
@@ -24,15 +24,15 @@ export type ExportedPayout = DuePayout & { wallet: Address };
 
 export interface ExportedPayouts {
   payouts: ExportedPayout[];
-  /** Of wallets that an earlier export named and of which nothing was confirmed since. */
+  /** Payouts to wallets that an earlier export named, without a confirmed payout since then. */
   open: DuePayout[];
-  /** Of sellers that have no wallet to be paid to. */
+  /** Payouts to sellers without a payout wallet. */
   withoutWallet: DuePayout[];
 }
 
 /**
- * Lists what is due to sellers and remembers the wallets that are named, so that transfers to them can be confirmed. Nothing is paid by it. What an
- * earlier export named may have been paid since, so that it is named again only where the operator says so.
+ * Lists what is due to sellers and stores the wallets, so that transfers to them can be confirmed. It pays nothing. A
+ * payout of an earlier export may have been paid already, so it is exported again only if the operator requests it.
  */
 @Injectable()
 export class ExportPayouts {
@@ -41,7 +41,7 @@ export class ExportPayouts {
     private readonly due: DuePayouts,
   ) {}
 
-  /** @param again a seller whose payouts are exported once more, or all of them. */
+  /** @param again the seller whose payouts are exported again, or `all`. */
   async execute(
     { minimumMicros, network, again }: { minimumMicros: Micros; network: string | null; again: string | undefined },
     { operator, command }: { operator: string; command: string },
@@ -59,7 +59,7 @@ export class ExportPayouts {
     };
   }
 
-  /** @returns those that no other export has named meanwhile. */
+  /** @returns the payouts that no other export has named meanwhile. */
   private async remember(
     wanted: ExportedPayout[],
     by: { operator: string; command: string },

@@ -9,7 +9,7 @@ import { safeBatch } from './safe-batch.js';
 
 const usd = (micros: Micros): string => formatDecimal(micros, 6);
 
-/** `npm run admin -- payouts export`. It changes no balance: what was paid is posted when its transaction is confirmed. */
+/** `npm run admin -- payouts export`. It changes no balance: a payout is posted when its transaction is confirmed. */
 export const exportPayouts: CommandDefinition = {
   name: 'payouts export',
   help: 'prints what you owe sellers of what signed payments paid you, by wallet, as CSV or as a file for the Transaction Builder of a Safe; pays nothing, and leaves out what an earlier export named until that is confirmed',
@@ -37,7 +37,7 @@ export const exportPayouts: CommandDefinition = {
     const { payouts, open, withoutWallet } = await container
       .get(ExportPayouts)
       .execute({ minimumMicros, network: only, again }, by);
-    // A row without a receiver cannot be paid.
+    // These rows have no receiver, so that they cannot be paid by mistake.
     const unpayable = [...open, ...withoutWallet].map((payout) => ({ ...payout, wallet: null }));
     if (format === 'csv') return toCsv([...payouts, ...unpayable], chains);
     const leftOut = [

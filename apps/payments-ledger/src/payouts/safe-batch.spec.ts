@@ -1,6 +1,6 @@
 import { checksumOf, safeBatch, type SafeBatch } from './safe-batch.js';
 
-/** Made by the Transaction Builder itself, 1.18.2. */
+/** A file that the Transaction Builder 1.18.2 itself exported. */
 const FILE: SafeBatch = {
   version: '1.0',
   chainId: '1',

@@ -8,11 +8,11 @@ export interface SafeBatch {
   transactions: unknown[];
 }
 
-/** A file that Safe's Transaction Builder loads: one call of the token's `transfer` for each payee. */
+/** Returns a file that Safe's Transaction Builder loads: one call of the token's `transfer` for each payee. */
 export function safeBatch(batch: {
   chainId: number;
   token: Address;
-  /** The Safe that pays; the app takes the file into any where it is not named. */
+  /** The Safe that pays. If it is undefined, the app accepts the file for any Safe. */
   safe: Address | undefined;
   description: string;
   createdAt: Date;
@@ -47,13 +47,19 @@ export function safeBatch(batch: {
   return { ...file, meta: { ...file.meta, checksum: checksumOf(file) } };
 }
 
-/** By which the app shows whether a file was changed since it was made; the name is left out, since the app lets users change it. */
+/**
+ * The checksum by which the app shows whether a file was changed. The name is excluded, because users may change it in
+ * the app.
+ */
 export const checksumOf = ({ meta, ...file }: SafeBatch): Hex => {
   const { checksum: _checksum, ...bound } = meta;
   return keccak256(toHex(canonical({ ...file, meta: { ...bound, name: null } })));
 };
 
-/** The app's own order of keys and marks, which is no JSON: the keys of an object as an array, then its values, each with a comma after it. */
+/**
+ * The app's own serialization, which is not JSON: the sorted keys of an object as an array, then its values, each
+ * followed by a comma.
+ */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);

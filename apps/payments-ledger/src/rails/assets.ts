@@ -1,4 +1,7 @@
-/** USDC as its issuer made it: contracts of EVM chains, mints of Solana, by CAIP-2 id. Source: developers.circle.com/stablecoins/usdc-contract-addresses. */
+/**
+ * The addresses of USDC by CAIP-2 id: contracts on EVM chains, mints on Solana. Source:
+ * developers.circle.com/stablecoins/usdc-contract-addresses.
+ */
 export const USDC: Record<string, string> = {
   'eip155:1': '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
   'eip155:10': '0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85',
@@ -11,7 +14,10 @@ export const USDC: Record<string, string> = {
   'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1': '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU',
 };
 
-/** Ethereum, OP Mainnet, Unichain, Base, Arbitrum, Linea, Scroll and their test networks: EVM chains whose own coin is ETH. */
+/**
+ * Ethereum, OP Mainnet, Unichain, Base, Arbitrum, Linea, Scroll and their test networks: EVM chains whose native coin
+ * is ETH.
+ */
 export const ETH_CHAINS: ReadonlySet<string> = new Set(
   [1, 10, 130, 8_453, 42_161, 59_144, 534_352, 11_155_111, 11_155_420, 84_532, 421_614, 59_141, 534_351].map(
     (chainId) => `eip155:${chainId}`,

@@ -1,4 +1,4 @@
-/** The text of an HTTP answer. @throws Error that says what it does, when it breaks off or is larger than allowed. */
+/** Returns the text of an HTTP answer. @throws Error if the answer is aborted or larger than `mostBytes`. */
 export async function textOf(response: Response, mostBytes: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;

@@ -8,7 +8,7 @@ export interface RoutePreference {
   originChainId?: string;
   preferredCurrency: Currency;
   priceMicros: Micros;
-  /** Whether a route nobody asked for may be left for one that carries the price. */
+  /** Whether the preferred currency may be replaced if its routes cannot carry the price. */
   mayFallBack: boolean;
 }
 
@@ -20,8 +20,9 @@ export interface RailRoute {
 export type RouteChoice = ({ kind: 'chosen' } & RailRoute) | { kind: 'below_minimum' } | { kind: 'unavailable' };
 
 /**
- * The route asked for, of several on the chain asked for the preferred currency's first; else the listing's preferred
- * currency if it carries the price; else the one with the least minimum that does.
+ * Returns the first route that can carry the price. If the buyer requests a currency, only its routes are considered.
+ * Otherwise the listing's preferred currency comes first. The other routes follow, lowest minimum first, if the buyer
+ * requests a chain or `mayFallBack` is set. If the buyer requests a chain, only routes on it are considered.
  */
 export function chooseRoute(rails: PaymentRail[], wish: RoutePreference): RouteChoice {
   const candidates = candidatesFor(rails, wish);

@@ -14,7 +14,7 @@ import { TransactionsOnSolana } from './x402/transactions-on-solana.js';
 import { X402Rail } from './x402/x402.rail.js';
 import { evmChainsOf, solanaChainsOf } from './x402/x402-settings.js';
 
-/** The rails that an operator's variables turn on. */
+/** Returns the rails that the operator's variables enable. */
 export const configuredRails = (
   config: PaymentsLedgerConfig,
   bus: MessageBus,
@@ -40,7 +40,7 @@ function x402Rails(config: PaymentsLedgerConfig, sellers: SellerWallets): Paymen
   }
   const onSolana = remote ?? (facilitatorSolanaKey && new LocalSolanaFacilitator(solana, facilitatorSolanaKey));
   if (onSolana && solana.length > 0) {
-    // Asked for ahead, so that the first offer has it.
+    // Requests the fee payer in advance, so that it is known for the first offer.
     onSolana.feePayerOf(solana[0]!.network);
     const networks = solana.map((chain) => ({
       network: chain.network,
@@ -69,7 +69,7 @@ const remoteFacilitator = ({
 }: PaymentsLedgerConfig): Facilitator | undefined =>
   url ? new HttpFacilitator({ url, apiKey, timeoutMs }) : undefined;
 
-/** Last: a transfer between two wallets of one chain costs less than one that is carried. */
+/** Relay comes last, because a transfer between two wallets of one chain costs less. */
 function relayRails(config: PaymentsLedgerConfig, bus: MessageBus): PaymentRail[] {
   const {
     relayUrl: url,

@@ -7,7 +7,7 @@ export interface ExactRoute {
   route: Route & { unitPriceMicros: bigint };
 }
 
-/** One for each chain: the first rail that has it. */
+/** Returns one route for each chain, of the first rail that serves the chain. */
 export function exactRoutes(rails: PaymentRail[]): ExactRoute[] {
   const routes = new Map<string, ExactRoute>();
   for (const rail of rails) {

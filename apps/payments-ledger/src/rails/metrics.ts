@@ -10,7 +10,10 @@ const requestSeconds = new Histogram({
   buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120],
 });
 
-/** Counts and times what is asked of another party. A refusal is an answer; what throws is none, unless `isAnswer` says so. */
+/**
+ * Counts and times requests to another party. A refusal counts as an answer. A thrown error counts as failed unless
+ * `isAnswer` accepts it.
+ */
 export function timed<T>(
   provider: Provider,
   operation: string,

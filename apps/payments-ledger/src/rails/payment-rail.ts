@@ -6,7 +6,7 @@ import type { Observation } from '../payments/payment-state.js';
 import type { ExactRequirements } from './x402/exact-payment.js';
 import type { Facilitator, SettlementWitness } from './x402/facilitator.js';
 
-/** A currency on a chain, and how it is paid there. */
+/** A currency on a chain, and the scheme by which it is paid there. */
 export interface Route {
   currency: Currency;
   /** CAIP-2 chain id. */
@@ -21,12 +21,12 @@ export interface Route {
 }
 
 /**
- * Who gets the money of a sale. `operator`: the operator gets the price, and owes the seller its part. `seller`: the seller
- * gets the price, and owes the fee. `split`: each gets its part.
+ * Who receives the money of a sale. `operator`: the operator receives the price and owes the seller its part. `seller`:
+ * the seller receives the price and owes the fee. `split`: each receives its part.
  */
 export type Payee = 'operator' | 'seller' | 'split';
 
-/** An offer about to be made. */
+/** The terms of an offer before it is opened. */
 export interface DraftOffer {
   relayRequestId: string;
   route: Route;
@@ -36,17 +36,17 @@ export interface DraftOffer {
   feeBps: number;
   buyerId: string;
   sellerId: string;
-  /** The wallet that the buyer says it pays from. */
+  /** The wallet from which the buyer says it pays. */
   originWalletId?: string;
 }
 
-/** Whom a signed authorization pays. */
+/** The recipient of a signed authorization. */
 export interface ExactPayee {
   payTo: string;
   payee: Extract<Payee, 'operator' | 'seller'>;
 }
 
-/** Where an offer is paid and how much; fields that are left out stay as drafted. */
+/** Where an offer is paid, and the amount. Optional fields that are missing keep the drafted value. */
 export interface Opening {
   /** A deposit address, or the recipient that a signed authorization names. */
   payTo: string;
@@ -54,11 +54,13 @@ export interface Opening {
   amountBaseUnits: bigint;
   relayRequestId?: string;
   expiresAt?: Date;
-  /** When the rail is asked again about an offer that was unpaid when it expired. Without it the rail is not asked again. */
+  /**
+   * When the rail is asked again about an offer that was unpaid at its expiry. Without it, the rail is not asked again.
+   */
   recheckAt?: Date;
 }
 
-/** What a rail needs to find the money for an offer. */
+/** The data that a rail needs to find the money for an offer. */
 export interface WatchedOffer {
   paymentId: string;
   relayRequestId: string;
@@ -72,39 +74,58 @@ export interface WatchedOffer {
 export type PricedOffer = Pick<WatchedOffer, 'relayRequestId' | 'route' | 'amountBaseUnits' | 'payTo'>;
 
 /**
- * A payment rail says where an offer is to be paid and what has arrived there. It decides nothing else: states,
- * journal and receipts are the same for every rail. `observe` must be safe to repeat. It throws when it does not
- * know; an unknown outcome is never reported as unpaid.
+ * A payment rail says where an offer is to be paid and what has arrived there. It decides nothing else: states, journal
+ * and receipts are the same for every rail. `observe` must be safe to repeat. It throws if the outcome is unknown; an
+ * unknown outcome is never reported as unpaid.
  */
 export interface PaymentRail {
   readonly id: string;
-  /** Nothing can arrive for an offer that expired long ago, so such offers are deleted. */
+  /** Nothing can arrive for an offer that expired long ago, so such offers may be deleted. */
   readonly prunable?: true;
-  /** A payment that `observe` does not find was not made: none can be under way unseen. */
+  /** A payment that `observe` does not find was not made; none can be in progress unseen. */
   readonly authoritative?: true;
-  /** An external provider opens the offers: it is asked as rarely as possible, and never while a live offer exists. */
+  /** An external provider opens the offers. It is asked as rarely as possible, and never while a live offer exists. */
   readonly external?: true;
   routes(): Route[];
-  /** Called for every quote, so it does no I/O unless the rail is `external`, but for what `SellerWallets` asks. @throws Refusal of `createOffer` if the provider opens no offer. */
+  /**
+   * Called for every quote. Unless the rail is `external`, its only I/O is the lookup by `SellerWallets`. @throws
+   * Refusal of `createOffer` if the provider opens no offer.
+   */
   open(draft: DraftOffer, context: RequestContext): Opening | Promise<Opening>;
   observe(offer: WatchedOffer): Promise<Observation>;
-  /** For a provider that holds money in transit: what it did with money that it received for an offer and did not deliver; null if it received none. */
+  /**
+   * For a provider that holds money in transit: what it did with money that it received for an offer and did not
+   * deliver. Null if it received none.
+   */
   disposition?(offer: WatchedOffer): Promise<{ explained: boolean; why: string } | null>;
-  /** Present if offers can be paid by a signed authorization (x402 `exact`). */
+  /** Present if signed authorizations (x402 `exact`) can pay offers of this rail. */
   readonly exact?: {
-    /** The one recipient of all authorizations; null if each pays its seller. Authorizations of different offers differ by their nonce. */
+    /**
+     * The recipient of all authorizations; null if each authorization pays its seller. Authorizations of different
+     * offers differ by their nonce.
+     */
     readonly payTo: string | null;
-    /** Whom authorizations for calls of these sellers pay, in the order asked; null for a seller that cannot be paid. */
+    /**
+     * The recipients of authorizations for calls of these sellers, in the order of `sellerIds`; null for a seller that
+     * cannot be paid.
+     */
     payeesOf(sellerIds: readonly string[], context: RequestContext): Promise<(ExactPayee | null)[]>;
     /**
-     * What the buyer signs for an offer; null if its route takes no authorization.
-     * @param feePayer on Solana: the account that a signed transaction names, where it is not the one that the facilitator names now.
+     * The terms that the buyer signs for an offer; null if its route accepts no authorization.
+     * @param feePayer on Solana, the account that a signed transaction names, if it is not the one that the facilitator
+     * names now.
      */
     requirements(offer: PricedOffer, feePayer?: string): ExactRequirements | null;
     readonly facilitator: Facilitator;
-    /** Whether a transfer that is not final yet is on its way to the offer, where transfers pay offers of this rail as well. */
+    /**
+     * Whether a transfer to the offer is in progress and not final yet. Present if transfers can pay offers of this
+     * rail too.
+     */
     isArriving?(through: Pick<Tx, 'query'>, paymentId: string): Promise<boolean>;
-    /** Who tells what became of an authorization. `isUsed` and `isSettledBy` are there where another party than the facilitator can tell. */
+    /**
+     * Reports the outcome of an authorization. `isUsed` and `isSettledBy` exist if a party other than the facilitator
+     * can report it.
+     */
     readonly witness: Pick<SettlementWitness, 'balanceOf' | 'settlementOf'> & Partial<SettlementWitness>;
   };
 }

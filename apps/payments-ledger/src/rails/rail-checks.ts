@@ -6,7 +6,7 @@ import { evmChainsOf, solanaChainsOf } from './x402/x402-settings.js';
 const TIMEOUT_MS = 5_000;
 const USDC_DECIMALS = 6;
 
-/** What the configured rails need of the world: RPC servers, the facilitator and Relay. */
+/** Checks the external services of the configured rails: RPC servers, the facilitator and Relay. */
 export const railChecks = (config: PaymentsLedgerConfig): Check[] => {
   const chains = evmChainsOf(config.x402Chains ?? new Map<string, string[]>(), config.x402Usdc);
   const clusters = solanaChainsOf(config.x402Chains ?? new Map<string, string[]>());
@@ -29,7 +29,7 @@ export const railChecks = (config: PaymentsLedgerConfig): Check[] => {
   ];
 };
 
-/** The cluster that a server serves is named by its genesis hash, of which the CAIP-2 id has the first 32 characters. */
+/** A cluster is identified by its genesis hash. The CAIP-2 id contains the first 32 characters of the hash. */
 const clusterCheck = (url: string, network: string, usdc: string): Check => ({
   variable: 'PAYMENTS_LEDGER_X402_CHAINS',
   subject: `RPC server ${new URL(url).host}`,
@@ -44,7 +44,7 @@ const clusterCheck = (url: string, network: string, usdc: string): Check => ({
   },
 });
 
-/** What a facilitator settles it says itself: `GET /supported`. */
+/** A facilitator lists what it settles at `GET /supported`. */
 const facilitatorCheck = (url: string, apiKey: string | undefined, chains: { network: string }[]): Check => ({
   variable: 'PAYMENTS_LEDGER_X402_FACILITATOR_URL',
   subject: `facilitator ${new URL(url).host}`,
@@ -67,7 +67,7 @@ const facilitatorCheck = (url: string, apiKey: string | undefined, chains: { net
   },
 });
 
-/** Relay lists the chains that it serves, to whoever asks. Source: docs.relay.link, "Get Chains". */
+/** Relay lists the chains that it serves without authentication. Source: docs.relay.link, "Get Chains". */
 const relayCheck = (url: string, { relayApiKey, relayDestination }: PaymentsLedgerConfig): Check => ({
   variable: 'PAYMENTS_LEDGER_RELAY_URL',
   subject: `Relay ${new URL(url).host}`,

@@ -23,7 +23,7 @@ import { SandboxFacilitator } from './x402/sandbox-facilitator.js';
       ) => new SandboxRail(database, facilitator, x402PayTo === 'seller' ? sellers : null),
       inject: [Database, SandboxFacilitator, SellerWallets, paymentsLedgerConfig.token],
     },
-    // A real rail comes first: on a network that both serve it is the one that was asked for.
+    // Real rails come first, so that they are preferred on a network that the sandbox serves too.
     {
       provide: PAYMENT_RAILS,
       useFactory: (

@@ -6,9 +6,9 @@ import { lookupCache } from '@market/runtime';
 
 export type ChainType = RequestOf<typeof findPayoutWallets>['chainType'];
 
-/** A seller that names another wallet is paid to it after this time at the latest. */
+/** A seller that changes its wallet is paid to the new one after this time at the latest. */
 const CACHE_TTL_MS = 2_000;
-/** Requests at once, so that a slow one holds up no others. */
+/** The number of concurrent requests, so that a slow one does not delay the others. */
 const LANES = 4;
 
 interface Asked {
@@ -16,7 +16,7 @@ interface Asked {
   context: RequestContext;
 }
 
-/** The wallets that sellers are paid to, as identity knows them. Sellers that are asked for at the same time share one request. */
+/** The payout wallets of sellers, requested from identity. Concurrent lookups share one request. */
 export class SellerWallets {
   private readonly known: Record<ChainType, ReturnType<SellerWallets['wallets']>>;
 
@@ -24,7 +24,7 @@ export class SellerWallets {
     this.known = { evm: this.wallets('evm'), solana: this.wallets('solana') };
   }
 
-  /** In the order asked; null for a seller without one. At most one bus request. */
+  /** Returns the wallets in the order of `sellerIds`; null for a seller without one. */
   async find(sellerIds: readonly string[], chainType: ChainType, context: RequestContext): Promise<(string | null)[]> {
     const known = this.known[chainType];
     const found = await Promise.all(sellerIds.map((sellerId) => known.forceFetch(sellerId, { context })));

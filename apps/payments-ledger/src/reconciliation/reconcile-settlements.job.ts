@@ -4,11 +4,14 @@ import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { ReconcileSettlements } from './reconcile-settlements.js';
 
-/** Longer than any payment can be under way; what is older was reconciled, or `books reconcile` does it. */
+/** Longer than any payment can take. Older payments were reconciled already, or are left to `books reconcile`. */
 const WINDOW_MS = 35 * 86_400_000;
 const RUN_MS = 60_000;
 
-/** Reconciles each settlement once, a while after it, and daily what was not explained. Processes that do it at the same time do it twice. */
+/**
+ * Reconciles each settlement once, some time after it, and unexplained ones again every day. Processes that do this at
+ * the same time repeat each other's work.
+ */
 @Injectable()
 export class ReconcileSettlementsJob implements OnApplicationBootstrap {
   private readonly logger = new Logger('ReconcileSettlements');
@@ -23,7 +26,7 @@ export class ReconcileSettlementsJob implements OnApplicationBootstrap {
     this.jobs.every('reconcile-settlements', this.config.reconcileIntervalMs, () => this.run());
   }
 
-  /** Ends early where nobody tells anything, and goes on with its next run. */
+  /** Ends early if no party answers. The next run starts again. */
   async run(): Promise<void> {
     let after = newId(Date.now() - WINDOW_MS);
     for (const until = Date.now() + RUN_MS; Date.now() < until;) {

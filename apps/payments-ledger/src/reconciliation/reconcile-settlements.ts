@@ -8,13 +8,16 @@ import { toHeld, type AuthorizationRow } from '../payments/settle-authorization.
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import { TransactionNotFoundError } from '../rails/x402/facilitator.js';
 
-/** Payments that have ended and with which another party moved money, or could have: by a settlement, or by a signature that was refused or lapsed. */
+/**
+ * Ended payments for which another party moved money or could have moved it: by a settlement, or by a signature that
+ * was refused or lapsed.
+ */
 const settlements = `FROM payments p LEFT JOIN reconciliations r ON r.payment_id = p.id
    WHERE p.id > $1 AND p.rail <> 'sandbox' AND p.state NOT IN ('pending', 'underpaid', 'verified', 'in_flight', 'indeterminate')
      AND (p.transaction_hash IS NOT NULL OR p.state IN ('completed', 'failed', 'refund_due') OR EXISTS (
        SELECT 1 FROM authorizations a WHERE a.payment_id = p.id AND a.state IN ('refused', 'lapsed')))`;
 const all = sql('payments.to-reconcile', `SELECT ${paymentColumns('p')} ${settlements} ORDER BY p.id LIMIT $2`);
-/** Those of which nothing was learnt yet, and once a day again those that were not explained. */
+/** Payments that were not reconciled yet, and unexplained ones again once a day. */
 const open = sql(
   'payments.to-reconcile-now',
   `SELECT ${paymentColumns('p')} ${settlements}
@@ -32,20 +35,21 @@ const store = sql(
    ON CONFLICT (payment_id) DO UPDATE SET checked_at = now(), unexplained = excluded.unexplained`,
 );
 
-/** Few, because public RPC servers and Relay limit requests. */
+/** Small, because public RPC servers and Relay limit requests. */
 const CONCURRENCY = 5;
 const PAGE = 50;
 
 export interface Reconciled {
   payment: PaymentRow;
-  /** `unknown` where a chain or a provider did not tell. */
+  /** `unknown` if a chain or a provider gave no answer. */
   outcome: 'explained' | 'unexplained' | 'unknown';
   why: string | null;
 }
 
 /**
- * Compares what the books say of settlements with what others say: the chain, where an RPC server is configured, Relay, and
- * else the facilitator's answer as it was stored. Nothing is corrected; what is not explained is kept with its reason.
+ * Compares the settlements in the books with the records of others: the chain if an RPC server is configured, Relay, or
+ * otherwise the stored answer of the facilitator. It corrects nothing. For an unexplained settlement it stores the
+ * reason.
  */
 @Injectable()
 export class ReconcileSettlements {
@@ -56,7 +60,10 @@ export class ReconcileSettlements {
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
-  /** The settlements behind this payment, by page. @param olderThanMs only what was not reconciled yet and ended so long ago */
+  /**
+   * Reconciles the next page of settlements after the payment `after`.
+   * @param olderThanMs selects only settlements that were not reconciled yet and ended at least this long ago.
+   */
   async page(after: string, olderThanMs?: number): Promise<Reconciled[]> {
     const payments =
       olderThanMs === undefined
@@ -80,7 +87,7 @@ export class ReconcileSettlements {
     }
   }
 
-  /** @returns null where all is explained. @throws Error where somebody who knows does not tell. */
+  /** @returns null if everything is explained. @throws Error if a party that must know gives no answer. */
   private async unexplained(payment: PaymentRow): Promise<string | null> {
     const rail = this.rails.find(({ id }) => id === payment.rail);
     if (!rail) throw new Error(`its rail ${payment.rail} is not configured here`);
@@ -97,7 +104,7 @@ export class ReconcileSettlements {
       return `the books say that ${payment.received_base_units} of ${amount} base units came`;
     const requirements = this.authorizations.requirementsOf(payment);
     if (!requirements) throw new Error(`signatures on ${network} are not taken here any more`);
-    // Without a server, what the facilitator answered is all that is known.
+    // Without an RPC server, only the facilitator's answer is known.
     if (!this.config.x402Chains?.get(network)?.length) return null;
     for (const row of rows) {
       if (row === settled) {
@@ -118,7 +125,7 @@ export class ReconcileSettlements {
   }
 }
 
-/** Of what another party carried. */
+/** Compares a payment through an external provider. */
 async function carried(payment: PaymentRow, rail: PaymentRail): Promise<string | null> {
   const { receivedBaseUnits, transactionHash, arriving } = await rail.observe(watchedOffer(payment));
   if (arriving) throw new Error(`${rail.id} has the money and has not delivered it yet`);

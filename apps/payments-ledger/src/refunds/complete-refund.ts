@@ -17,13 +17,16 @@ const pay = sql(
 );
 const close = sql('payments.refunded', `UPDATE payments SET state = 'refunded' WHERE id = $1 AND state = 'refund_due'`);
 
-/** Where a refund was paid. */
+/** The transfer that paid a refund. */
 interface RefundTransfer {
   transactionHash: string;
   logIndex: number;
 }
 
-/** Records a paid refund: the refund, the journal entry, the end of its payment, the standing of its seller and the event are one commit. */
+/**
+ * Records a paid refund in one commit: the refund, the journal entry, the end of its payment, the standing of its
+ * seller and the event.
+ */
 @Injectable()
 export class CompleteRefund {
   constructor(
@@ -33,7 +36,7 @@ export class CompleteRefund {
     private readonly outbox: Outbox,
   ) {}
 
-  /** A refund that is paid already is left as it is. The payment's lock is what refunds of one payment wait for. */
+  /** Does nothing if the refund is paid already. The lock of the payment serializes the refunds of one payment. */
   async execute(
     tx: Tx,
     { id, payment_id }: Pick<RefundRow, 'id' | 'payment_id'>,

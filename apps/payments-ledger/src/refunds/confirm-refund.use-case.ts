@@ -24,10 +24,13 @@ const isPayout = sql(
 
 const NOT_FINAL_RETRY_SECONDS = 30;
 
-/** Whom the audit names, and the command that was run. */
+/** The operator and the command that the audit log records. */
 type Operator = Pick<OperatorAction, 'operator' | 'command'>;
 
-/** Takes the hash of a transfer as proof that a refund was paid, once the chain says so. Repeating it changes nothing. */
+/**
+ * Accepts the hash of a transfer as proof that a refund was paid, once the chain confirms it. A repetition changes
+ * nothing.
+ */
 @Injectable()
 export class ConfirmRefund {
   constructor(
@@ -38,7 +41,7 @@ export class ConfirmRefund {
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
-  /** By the seller that owes it. */
+  /** Confirms a refund for the seller that owes it. */
   async execute(
     { refund_id, transaction }: InputOf<typeof confirmRefund>,
     context: RequestContext,
@@ -57,14 +60,14 @@ export class ConfirmRefund {
     return toRefundView((await this.find(refund.id))!, accountId, this.config.refundGraceDays);
   }
 
-  /** By the operator, which may pay any refund from any wallet. */
+  /** Confirms a refund for the operator, which may pay any refund from any wallet. */
   async byOperator(refundId: string, transaction: string, by: Operator, context: RequestContext): Promise<void> {
     const refund = await this.find(refundId);
     if (!refund) throw refuse(confirmRefund, 'refund_not_found', {});
     await this.confirm(refund, transaction, undefined, context, by);
   }
 
-  /** @param from the wallet that must have paid; null where the debtor has none. */
+  /** @param from the wallet that must have paid; null if the debtor has none, undefined if any wallet may pay. */
   private async confirm(
     refund: ShownRefundRow,
     transaction: string,

@@ -6,7 +6,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { refundColumns, toRefundView, type ShownRefundRow } from './refund.js';
 
-/** A seller sees what it owes, and nothing of what the operator does. */
+/** A seller sees its own debts but not the debts of the operator. */
 const MATCHING = `FROM refunds x JOIN payments p ON p.id = x.payment_id
   WHERE ((x.buyer_id = $1 AND $2::text IS DISTINCT FROM 'seller') OR (x.seller_id = $1 AND x.owed_by = 'seller' AND $2 IS DISTINCT FROM 'buyer'))
     AND ($3::text IS NULL OR (x.refunded_at IS NOT NULL) = ($3 = 'refunded'))`;
@@ -17,7 +17,7 @@ const list = sql(
 );
 const count = sql('refunds.count', `SELECT count(*)::int AS total ${MATCHING}`);
 
-/** What is owed back to the caller and by it. */
+/** Lists what is owed to the caller and what the caller owes. */
 @Injectable()
 export class ListRefunds {
   constructor(

@@ -18,7 +18,7 @@ const ofSandbox = sql(
   `SELECT x.id, x.payment_id FROM refunds x JOIN payments p ON p.id = x.payment_id
    WHERE x.refunded_at IS NULL AND p.rail = 'sandbox' AND x.due_since <= now() - $1 * interval '1 second' ORDER BY x.due_since LIMIT ${PAGE}`,
 );
-/** Chosen at random, so that buyers who have no wallet keep nobody else waiting. */
+/** Selected at random, so that buyers without a wallet do not delay the others. */
 const withoutWallet = sql(
   'refunds.without-wallet',
   `SELECT x.id, x.buyer_id, x.network FROM refunds x JOIN payments p ON p.id = x.payment_id
@@ -37,7 +37,10 @@ const markOverdue = sql(
    RETURNING id, seller_id, now() AS as_of`,
 );
 
-/** Pays the sandbox's refunds, finds the wallets that others go to, and says of those that are not paid in time that they are overdue. */
+/**
+ * Pays the refunds of the sandbox, finds the wallets for other refunds, and marks refunds that are not paid in time as
+ * overdue.
+ */
 @Injectable()
 export class RefundPayments implements OnApplicationBootstrap {
   constructor(
@@ -60,7 +63,7 @@ export class RefundPayments implements OnApplicationBootstrap {
     await this.findWallets();
   }
 
-  /** A transfer of the sandbox is a hash and nothing more: the same one, whichever process pays it. */
+  /** A transfer of the sandbox consists of a hash only, which is the same in every process. */
   private async payInSandbox(): Promise<void> {
     const due = await this.database.query<Pick<RefundRow, 'id' | 'payment_id'>>(ofSandbox, [
       this.config.sandboxRefundSeconds,

@@ -23,7 +23,7 @@ export interface RefundRow {
 export const refundColumns = `x.id, x.payment_id, x.reason, x.owed_by, x.buyer_id, x.seller_id, x.amount_micros, x.network, x.wallet, x.due_since,
   x.payable_since, x.transaction_hash, x.log_index, x.refunded_at`;
 
-/** With what its payment was for. */
+/** A refund with the sale that its payment was for. */
 export interface ShownRefundRow extends RefundRow {
   gateway_request_id: string | null;
   listing_id: string;
@@ -34,7 +34,7 @@ export interface ShownRefundRow extends RefundRow {
 /** The transfer of USDC that pays a refund. */
 export interface WantedTransfer {
   transaction: string;
-  /** Any where it is left out. */
+  /** Any address if undefined. */
   from?: string;
   to: string;
   /** In micros, which are the base units of USDC. */

@@ -4,7 +4,7 @@ import { CommandFailure, type CommandDefinition } from '@market/runtime';
 import { TRANSACTION_ID } from '../rails/x402/facilitator.js';
 import { ConfirmRefund } from './confirm-refund.use-case.js';
 
-/** For what the operator owes, and for what it pays in a seller's place. */
+/** Confirms refunds that the operator owes, or that it pays in place of a seller. */
 export const refundsConfirm: CommandDefinition = {
   name: 'refunds confirm',
   help: 'takes a transaction as the payment of a refund, once its chain shows the transfer to the buyer',

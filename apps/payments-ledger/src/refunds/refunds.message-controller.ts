@@ -12,13 +12,11 @@ export class RefundsMessageController {
     private readonly confirmRefundUseCase: ConfirmRefund,
   ) {}
 
-  /** Two statements. */
   @HandleRequest(listRefunds)
   listRefunds(input: InputOf<typeof listRefunds>, context: RequestContext) {
     return this.listRefundsQuery.execute(input, context);
   }
 
-  /** A bus request, four questions to the RPC server, and 11 statements in one commit. */
   @HandleRequest(confirmRefund)
   confirmRefund(input: InputOf<typeof confirmRefund>, context: RequestContext) {
     return this.confirmRefundUseCase.execute(input, context);

@@ -23,7 +23,7 @@ const abi = parseAbi([
   'event Transfer(address indexed from, address indexed to, uint256 value)',
 ]);
 
-/** Plain transfers of USDC, as the first RPC server of their chain knows them. */
+/** Reads plain transfers of USDC from the first RPC server of each chain. */
 @Injectable()
 export class TransfersOnChain {
   private readonly chains: Map<string, { server: PublicClient; usdc: Address; chainId: number; network: string }>;
@@ -47,8 +47,9 @@ export class TransfersOnChain {
   }
 
   /**
-   * The log indexes of the transfers in one transaction that are as wanted (on Solana the indexes of the accounts that it credited). What an authorization moved paid for something else.
-   * @throws UnavailableError where the server does not tell.
+   * Returns the log indexes of the wanted transfers in one transaction (on Solana the indexes of the accounts that it
+   * credited). Transfers by authorization are excluded, because they paid for something else.
+   * @throws UnavailableError if the server gives no answer.
    */
   async find(network: string, wanted: WantedTransfer): Promise<number[] | 'unknown_chain' | 'not_final'> {
     const [chain, cluster] = [this.chains.get(network), this.clusters.get(network)];
@@ -83,7 +84,7 @@ export class TransfersOnChain {
       server.getBlock({ blockTag: 'finalized' }),
       server.getBlock({ blockNumber: receipt.blockNumber }),
     ]);
-    // Blocks have whole seconds.
+    // The timestamps of blocks are whole seconds.
     if (block.timestamp < BigInt(Math.floor(since.getTime() / 1_000))) return [];
     return final.number < receipt.blockNumber ? 'not_final' : transfers.map(({ logIndex }) => logIndex);
   }

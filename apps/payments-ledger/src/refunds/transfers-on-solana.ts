@@ -10,7 +10,7 @@ interface TokenBalance {
   uiTokenAmount: { amount: string };
 }
 
-/** Transfers of USDC on one cluster of Solana, as its first RPC server knows them. */
+/** Reads transfers of USDC on one cluster of Solana from its first RPC server. */
 export class TransfersOnSolana {
   private readonly server: ReturnType<typeof createSolanaRpc>;
 
@@ -22,8 +22,8 @@ export class TransfersOnSolana {
   }
 
   /**
-   * The indexes of the token accounts of `to` that this transaction credited. It has to be paid for by the account that sent the money,
-   * which a signed payment of x402 is not: that paid for something else.
+   * Returns the indexes of the token accounts of `to` that this transaction credited. The account that sent the money
+   * must also have paid the fee. This excludes signed payments of x402, which paid for something else.
    */
   async find({ transaction, from, to, atLeast, since }: WantedTransfer): Promise<number[] | 'not_final'> {
     const abortSignal = AbortSignal.timeout(this.requestTimeoutMs);

@@ -15,7 +15,7 @@ const find = sql(
   `SELECT s.consumer_id, s.seller_id, ${STATUS_NOW} AS status FROM subscriptions s WHERE s.id = $1`,
 );
 
-/** Ends a subscription at once; only its subscriber may. The event is part of the statement; a refusal takes one statement more. */
+/** Ends a subscription at once. Only its subscriber may end it. The event is part of the same transaction. */
 @Injectable()
 export class CancelSubscription {
   constructor(
@@ -37,7 +37,10 @@ export class CancelSubscription {
     return { id: subscriptionId, status: 'cancelled' };
   }
 
-  /** The seller may see its subscribers and gets a refusal that it may not cancel; to all others the subscription does not exist. */
+  /**
+   * Refuses a cancellation by the seller, which may see its subscribers. For all other accounts the subscription does
+   * not exist.
+   */
   private async assertCancelled(subscriptionId: string, accountId: string): Promise<void> {
     const [row] = await this.database.query<Pick<SubscriptionRow, 'consumer_id' | 'seller_id' | 'status'>>(find, [
       subscriptionId,

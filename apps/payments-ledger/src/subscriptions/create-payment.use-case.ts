@@ -10,8 +10,7 @@ import { Subscriptions } from './subscriptions.js';
 type Output = OutputOf<typeof createPayment>;
 
 /**
- * Returns the payment that a subscription waits for: the one that POST /subscribe named, on any route, or a new one. One bus
- * request.
+ * Returns the payment for which a subscription waits: the one that POST /subscribe named, on any route, or a new one.
  */
 @Injectable()
 export class CreatePayment {
@@ -25,7 +24,8 @@ export class CreatePayment {
 
   async execute({ listing_id }: InputOf<typeof createPayment>, context: RequestContext): Promise<Output> {
     const storedAnswer = await this.idempotency.replay(createPayment, context);
-    // The idempotency key stays bound to its request, but the answer is not stored: a repetition gets the offer that is valid then.
+    // The idempotency key stays bound to its request, but the answer is not replayed: a repetition gets the offer that
+    // is valid at that time.
     delete context.reply.idempotencyReplayed;
     const { accountId } = principalOf(context);
     const listing = await this.listings.find(listing_id, accountId, context);

@@ -14,7 +14,10 @@ const expire = sql(
    WHERE id IN (SELECT id FROM subscriptions WHERE status = 'active' AND current_period_end <= now() ORDER BY current_period_end LIMIT ${PAGE} FOR UPDATE SKIP LOCKED) RETURNING ${ENDED_COLUMNS}`,
 );
 
-/** Marks subscriptions whose period has ended. Reads do not depend on it: they compare the end with the clock. */
+/**
+ * Marks subscriptions whose period has ended. Reads do not depend on this job, because they compare the end with the
+ * clock.
+ */
 @Injectable()
 export class ExpireSubscriptions implements OnApplicationBootstrap {
   constructor(

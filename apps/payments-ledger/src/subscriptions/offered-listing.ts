@@ -9,7 +9,7 @@ export interface SubscribableListing extends Offering {
   pricingModel: 'free' | PaidModel;
 }
 
-/** Reads what the catalog offers now, with one bus request each time. */
+/** Reads the current offering of a listing from the catalog, with one bus request for each call. */
 @Injectable()
 export class OfferedListing {
   constructor(private readonly bus: MessageBus) {}
@@ -29,7 +29,7 @@ export class OfferedListing {
     return (await this.ask(listingId, context))?.status === 'active';
   }
 
-  /** Whether what was paid for is delivered: also while the seller sells nothing because it owes too much. */
+  /** Whether a paid subscription may start. It also may while the seller sells nothing because it owes too much. */
   async isDelivered(listingId: string, context: RequestContext): Promise<boolean> {
     const offering = await this.ask(listingId, context);
     return offering?.status === 'active' || offering?.isSuspendedForDebt === true;

@@ -16,7 +16,9 @@ const complete = sql(
    INSERT INTO receipts (id, payment_id, recipient_type, recipient_id, created_at) VALUES ($3, $1, 'buyer', $4, $2), ($5, $1, 'seller', $6, $2)`,
 );
 
-/** Starts the subscription that a payment is for: payment, journal, receipts, subscription and event, in the caller's transaction. */
+/**
+ * Starts the subscription of a payment in the caller's transaction: payment, journal, receipts, subscription and event.
+ */
 @Injectable()
 export class StartSubscription {
   constructor(
@@ -24,7 +26,7 @@ export class StartSubscription {
     private readonly subscriptions: Subscriptions,
   ) {}
 
-  /** @returns false where another subscription is active already, and nothing is changed. */
+  /** @returns false if another subscription is active already. Nothing is changed then. */
   async execute(
     tx: Tx,
     payment: SubscriptionPaymentRow & { as_of: Date },

@@ -10,9 +10,7 @@ import { Subscriptions } from './subscriptions.js';
 
 type Output = OutputOf<typeof subscribe>;
 
-/**
- * Subscribes to what is free, and names the payment of what is not. One bus request.
- */
+/** Starts a subscription to a free listing, or returns the payment for a paid one. */
 @Injectable()
 export class Subscribe {
   constructor(
@@ -26,7 +24,8 @@ export class Subscribe {
   async execute({ listing_id, origin_currency }: InputOf<typeof subscribe>, context: RequestContext): Promise<Output> {
     const storedAnswer = await this.idempotency.replay(subscribe, context);
     if (storedAnswer?.outcome === 'subscribed') return storedAnswer;
-    // The idempotency key stays bound to its request, but the answer is not stored: a repetition gets the present state of the payment.
+    // The idempotency key stays bound to its request, but the answer is not replayed: a repetition gets the current
+    // state of the payment.
     delete context.reply.idempotencyReplayed;
     const listing = await this.listings.find(listing_id, principalOf(context).accountId, context);
     if (BigInt(listing.priceMicros) > 0n) {

@@ -21,7 +21,7 @@ const findLive = sql(
    ORDER BY created_at DESC, id DESC LIMIT 1`,
 );
 
-/** Offers for subscriptions. The price is the listing's price when the offer is made. */
+/** Creates offers for subscriptions. The price is the listing's price at the time of the offer. */
 @Injectable()
 export class SubscriptionOffers {
   constructor(
@@ -31,7 +31,7 @@ export class SubscriptionOffers {
     private readonly authorizations: Authorizations,
   ) {}
 
-  /** Returns the same offer for as long as it can be paid on this route. @throws Refusal of `createOffer`. */
+  /** Returns the same offer as long as it can be paid on this route. @throws Refusal of `createOffer`. */
   async make(
     listing: SubscribableListing,
     originCurrency: Currency | undefined,

@@ -17,7 +17,6 @@ import { Subscribe } from './subscribe.use-case.js';
 import { SubscriptionsQuery } from './subscriptions.query.js';
 import { VerifyPayment } from './verify-payment.use-case.js';
 
-/** The cost of each command is noted at its use case. Each read is one statement; a list takes a second one for the exact total. */
 @Controller()
 export class SubscriptionsMessageController {
   constructor(

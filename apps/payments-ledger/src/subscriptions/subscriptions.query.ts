@@ -16,7 +16,7 @@ const find = sql(
   `SELECT ${subscriptionColumns} FROM subscriptions s WHERE s.id = $1 AND s.consumer_id = $2`,
 );
 
-/** The caller's subscriptions. Nobody else may see them. */
+/** Reads the caller's subscriptions. No other account can read them. */
 @Injectable()
 export class SubscriptionsQuery {
   constructor(private readonly database: Database) {}

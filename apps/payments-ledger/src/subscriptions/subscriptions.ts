@@ -17,7 +17,7 @@ export interface NewSubscription {
   paymentId: string | null;
 }
 
-/** A subscription that was just ended by a statement. */
+/** A subscription that a statement has just ended. */
 export interface EndedRow {
   id: string;
   consumer_id: string;
@@ -32,7 +32,7 @@ const expireCurrent = sql(
   'subscriptions.expire-current',
   `UPDATE subscriptions SET status = 'expired', ended_at = current_period_end WHERE consumer_id = $1 AND listing_id = $2 AND status = 'active' AND current_period_end <= now() RETURNING ${ENDED_COLUMNS}`,
 );
-/** The base fee of usage_tiered pays for a month, as the price of monthly does. */
+/** The base fee of usage_tiered pays for a month, like the price of monthly. */
 const insert = sql(
   'subscriptions.insert',
   `INSERT INTO subscriptions AS s (id, consumer_id, seller_id, listing_id, listing_name, listing_slug, pricing_model, price_micros, payment_id, status, created_at, current_period_end)
@@ -45,12 +45,15 @@ const findActive = sql(
   `SELECT s.id FROM subscriptions s WHERE s.consumer_id = $1 AND s.listing_id = $2 AND s.status = 'active' AND (s.current_period_end IS NULL OR s.current_period_end > now())`,
 );
 
-/** Starts subscriptions and announces their ends. A unique index allows at most one active subscription for a consumer and a listing. */
+/**
+ * Starts subscriptions and emits events when they end. A unique index allows at most one active subscription for a
+ * consumer and a listing.
+ */
 @Injectable()
 export class Subscriptions {
   constructor(private readonly outbox: Outbox) {}
 
-  /** Writes the subscription and its event, in three statements. @returns undefined when there is an active one already. */
+  /** Writes the subscription and its event. @returns undefined if a subscription is active already. */
   async start(
     tx: Tx,
     wanted: NewSubscription,

@@ -7,9 +7,10 @@ type SandboxOutcome = InputOf<typeof paySandbox>['outcome'];
 export type ReadPayload = { outcome: SandboxOutcome } | { problem: string };
 
 /**
- * A PaymentPayload of x402 v2 for this offer. Its `accepted` names the network, the amount, the recipient and the offer; fields that a
- * client adds are ignored. x402 has no scheme for transfers, so no offer asks for one. In the sandbox `payload` is
- * `{outcome?: "paid" | …}`, which simulates a payment as POST /sandbox/payments/{relay_request_id}/pay does.
+ * Reads an x402 v2 PaymentPayload for this offer. Its `accepted` names the network, the amount, the recipient and the
+ * offer; additional fields are ignored. x402 has no scheme for transfers, so no offer requests one. In the sandbox
+ * `payload` is `{outcome?: "paid" | …}`, which simulates a payment as POST /sandbox/payments/{relay_request_id}/pay
+ * does.
  */
 export function readSandboxPayload(row: PaymentRow, payload: Record<string, unknown>): ReadPayload {
   const { x402Version, accepted, payload: inner } = payload;
@@ -28,11 +29,11 @@ export function readSandboxPayload(row: PaymentRow, payload: Record<string, unkn
     : { problem: `payload.outcome must be one of ${sandboxOutcome.options.join(', ')}` };
 }
 
-/** Whether it carries what a wallet signed, as the scheme `exact` has it. */
+/** Whether the payload contains a wallet's signature, as in the scheme `exact`. */
 export const isSigned = ({ payload }: Record<string, unknown>): boolean => isObject(payload) && 'signature' in payload;
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Hexadecimal digits are compared without regard to letter case. */
+/** Compares texts without regard to letter case, because their hexadecimal digits may have either case. */
 export const isSame = (a: unknown, b: string): boolean => typeof a === 'string' && a.toLowerCase() === b.toLowerCase();

@@ -9,7 +9,7 @@ import { startEvmHarness, testAbi, type EvmHarness } from '../support/evm-harnes
 const PAY_TO: Address = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C';
 const SOMEBODY: Address = '0x2222222222222222222222222222222222222222';
 
-/** An authorization that was signed and held, and how it is used. */
+/** An authorization that was signed and held, and the arguments of the contract call that uses it. */
 interface Held {
   held: HeldAuthorization;
   asked: ExactRequirements;
@@ -26,7 +26,7 @@ interface Held {
 
 describe('what became of an authorization', () => {
   let harness: EvmHarness;
-  /** Another chain of the same number, on which nothing is used. */
+  /** Another chain with the same chain id, on which no authorization is used. */
   let behind: EvmHarness;
   let usdc: Address;
   let batch: Address;
@@ -39,7 +39,7 @@ describe('what became of an authorization', () => {
   }, 60_000);
   afterAll(() => Promise.all([harness.stop(), behind.stop()]));
 
-  /** Good for five minutes of the chain's own time. */
+  /** Signs an authorization that is valid for five minutes by the clock of the chain. */
   const sign = async ({
     payTo = PAY_TO,
     nonce = bytesToHex(randomBytes(32)),
@@ -129,7 +129,7 @@ describe('what became of an authorization', () => {
     const signed = await sign();
     await happen(signed);
     expect(await outcomeOf(signed)).toBeNull();
-    // Past its time, and that not final yet.
+    // The authorization has expired, but the block after its end is not final yet.
     await harness.node.request('evm_increaseTime', [600]);
     await harness.node.mine(1);
     expect(await outcomeOf(signed)).toBeNull();

@@ -233,7 +233,7 @@ describe('a payment by signed authorization', () => {
     expect(claims.filter((_, n) => n !== winner)).toEqual(
       Array.from({ length: 99 }, () => expect.objectContaining(used) as unknown),
     );
-    // Neither delivered, nor given up, nor refused does it become good for another.
+    // The authorization stays bound to its call after a release, after a lapse and after a refusal.
     const [claim, other] = [asClaimed(claims[winner]!), winner === 0 ? 1 : 0];
     await harness.release(claim);
     expect(await handIn(other)).toMatchObject(used);
@@ -288,12 +288,12 @@ describe('a payment by signed authorization', () => {
   });
 });
 
-/** A facilitator that does as it is told, before or after the money has moved. */
+/** A facilitator that follows a script of outcomes, before or after the money has moved. */
 class Scripted extends Facilitator {
   calls = 0;
   readonly seen: unknown[] = [];
   script: ('move' | 'move-and-break' | 'break' | 'refuse' | 'refuse-late')[] = [];
-  /** Until when a late refusal is held back. */
+  /** A late refusal waits for this promise. */
   late: Promise<unknown> = Promise.resolve();
   constructor(private readonly sandbox: SandboxFacilitator) {
     super();
@@ -353,7 +353,7 @@ describe('a facilitator that fails', () => {
     };
     return { order, offered, claim, settled: parts.settleAuthorization.execute(input, as(order.buyer)) };
   };
-  /** As if the time in which the first process might still answer had passed. */
+  /** Simulates that the lease of the first process has expired. */
   const resume = async (): Promise<void> => {
     await harness.db.inspect(
       `UPDATE payments_ledger.authorizations SET settling_until = now() - interval '1 hour' WHERE state = 'settling'`,
@@ -404,7 +404,7 @@ describe('a facilitator that fails', () => {
     await delay(3_500);
     await parts.settleAuthorization.run();
     expect(await attempts(claim.paymentId)).toBe(1);
-    // A process that died renews nothing.
+    // A process that died renews no lease.
     await living.jobs.stop();
     await eventually(
       async () => {
@@ -544,7 +544,7 @@ describe('a facilitator that fails', () => {
     expect(
       (await harness.received(paymentRefundDue)).filter(({ paymentId }) => paymentId === paid.paymentId),
     ).toMatchObject([{ reason: 'not_delivered', amountMicros: '250000' }]);
-    // Its seller has the money, in its own wallet.
+    // The seller received the money in its own wallet.
     const { seller_id: sellerId } = (
       await harness.db.inspect<{ seller_id: string }>('SELECT seller_id FROM payments_ledger.payments WHERE id = $1', [
         paid.paymentId,

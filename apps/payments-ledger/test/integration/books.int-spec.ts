@@ -7,7 +7,7 @@ type LedgerPage = OutputOf<typeof listLedger>;
 
 describe('the books', () => {
   let harness: LedgerHarness;
-  /** Both buy from each other; a stranger has business of its own. */
+  /** Ada and Bob buy from each other; the stranger has separate sales. */
   const [ada, bob, stranger] = [newId(), newId(), newId()];
   const adas = newOrder().listing.listingId;
   const started = new Date();

@@ -23,7 +23,10 @@ const PAYMENTS = 6;
 const runs = Number(process.env.TEST_RUNS ?? 40);
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31);
 
-/** What one buyer does with six calls of different prices, under two keys of one agent, all at once in pairs. */
+/**
+ * The actions of one buyer with six calls of different prices, under two keys of one agent. Pairs of actions run
+ * concurrently.
+ */
 interface Market {
   harness: LedgerHarness;
   keys: [Budget, Budget];
@@ -36,7 +39,7 @@ interface Market {
 
 type Step = (market: Market) => Promise<unknown>;
 
-/** Counterexamples are printed by these names. */
+/** The names by which counterexamples are printed. */
 const named = (name: string, run: Step): Step => Object.assign(run, { toString: () => name });
 
 const budgetsOf = ({ keys, agent }: Market, key: number): Budget[] | undefined =>
@@ -92,7 +95,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.constant(sweep),
 );
 
-/** What may happen to a step that comes at the wrong time; anything else fails the test. */
+/** The refusals that a step at the wrong time may get. Any other error fails the test. */
 const EXPECTED = ['budget_exceeded', 'offer_not_payable', 'claim_lost', 'payment_not_found', 'settlement_unknown'];
 const orRefused = (work: Promise<unknown>): Promise<unknown> =>
   work.catch((error: unknown) => {
@@ -106,7 +109,7 @@ describe('what is spent under budgets', () => {
   });
   afterAll(() => harness.stop());
 
-  /** Holds the counted sums to the payments themselves, and to the limits. */
+  /** Compares the counted sums with the payments and with the limits. */
   async function expectInOrder({ keys, agent, orders }: Market): Promise<void> {
     for (const budget of [...keys, agent]) {
       const { day, month } = await harness.edge.request(getSpending, { budgetId: budget.id }, as(orders[0]!.buyer));
@@ -124,7 +127,7 @@ describe('what is spent under budgets', () => {
       [orders[0]!.buyer],
     );
     for (const { state, counted } of states) {
-      // All that is under way or charged was claimed under a key of the agent.
+      // Every payment in progress and every charged payment was claimed under a key of the agent.
       if (['in_flight', 'completed', 'indeterminate'].includes(state)) expect([state, counted]).toEqual([state, true]);
       if (['expired', 'failed', 'cancelled', 'refund_due'].includes(state))
         expect([state, counted]).toEqual([state, false]);

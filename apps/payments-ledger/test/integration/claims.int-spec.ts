@@ -113,7 +113,7 @@ describe('a paid payment', () => {
       [claim.paymentId],
     );
     expect(await harness.claim(order, offered)).toMatchObject({ outcome: 'in_flight' });
-    // What was delivered in time is still charged.
+    // An answer that was delivered in time is still charged.
     await harness.settle(claim);
   });
 
@@ -137,7 +137,7 @@ describe('a paid payment', () => {
       names.map((name) => claims.get(name)!.first.paymentId);
     const again = (...names: (keyof typeof holders)[]): Promise<string[]> =>
       Promise.all(names.map((name) => claims.get(name)!.again()));
-    // Long enough ago to have been named.
+    // The claims are old enough for their holder to have announced them.
     await harness.db.inspect(
       "UPDATE payments_ledger.payments SET claimed_at = now() - interval '1 hour' WHERE id = ANY($1)",
       [idsOf(...names)],

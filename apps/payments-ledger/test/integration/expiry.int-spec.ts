@@ -248,7 +248,7 @@ describe('a rail that does not know', () => {
 });
 
 describe('rails that do not answer', () => {
-  /** Copies of a payment, long past their time. */
+  /** Inserts copies of a payment that expired long ago. */
   const copies = (count: number, paymentId: string): [string, unknown[]] => [
     `INSERT INTO payments_ledger.payments (id, relay_request_id, offer_key, expires_at, ${KEPT.join(', ')})
      SELECT gen_random_uuid(), '0x' || encode(sha256(p.id::text::bytea || n::text::bytea), 'hex'), sha256(p.id::text::bytea || n::text::bytea), now() - interval '1 minute', ${KEPT.map((column) => `p.${column}`).join(', ')}

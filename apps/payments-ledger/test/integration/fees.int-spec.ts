@@ -32,7 +32,7 @@ const SANDBOX = '0x5A4dB0c500000000000000000000000000000402';
 const usd = (micros: number) => ({ micros: String(micros), usd: micros / 1_000_000 });
 const account = privateKeyToAccount(generatePrivateKey());
 
-/** What the stock client signs for one of the accepts of a 402. */
+/** Returns the payload of the stock client for one of the `accepts` of a 402. */
 const signed = ({ accepts: [x402] }: Pick<Required, 'accepts'>, signer = account): Promise<string> =>
   signedBy({ offer: { x402 } } as unknown as Offered, signer);
 
@@ -53,7 +53,7 @@ describe('fees of sales that paid the seller', () => {
     await harness.stop();
   });
 
-  /** Sells calls for $0.25 each, of which $0.0125 are the fee. */
+  /** Sells calls for $0.25 each, of which $0.0125 is the fee. */
   const sold = async (sellerId = newId(), calls = 1): Promise<string> => {
     for (let call = 0; call < calls; call += 1) {
       const order = newOrder();
@@ -148,7 +148,7 @@ describe('fees of sales that paid the seller', () => {
       amount: usd(2_500),
       due: usd(10_000),
     });
-    // Two for all of the rest, at once.
+    // Two concurrent payments, each for the whole remaining debt.
     const offers = [await ask(seller), await ask(seller)];
     const both = await Promise.all(
       offers.map(async (offer) => pay(seller, { authorization: await signed(offer) }).catch((error: unknown) => error)),
@@ -244,7 +244,7 @@ describe('fees of sales that paid the seller', () => {
     );
     await eventually(async () => expect((await balanceOf(seller)).fees.status).toBe('overdue'));
     expect(await standings()).toEqual([[1, true]]);
-    // Back as soon as the debt is no more than the limit.
+    // The listings return as soon as the debt is within the limit.
     await pay(seller, { authorization: await signed(await ask(seller, '5000')) });
     expect((await balanceOf(seller)).fees).toMatchObject({ due: usd(20_000), status: 'notice', pay_by: null });
     expect(await standings()).toEqual([

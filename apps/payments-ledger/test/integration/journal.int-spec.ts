@@ -15,7 +15,7 @@ describe('the journal', () => {
   });
   afterAll(() => harness.stop());
 
-  /** One statement or more, as the service's own role or as the login user who owns the tables. */
+  /** Executes one or more statements as the service's own role, or as the login user that owns the tables. */
   const run = async (who: 'service' | 'owner', ...statements: string[]): Promise<void> => {
     const client = new pg.Client({ connectionString: harness.db.url, options: '-c search_path=payments_ledger' });
     await client.connect();
@@ -94,7 +94,7 @@ describe('the journal', () => {
   });
 
   describe('verifyJournal', () => {
-    /** A superuser who has switched the triggers off. */
+    /** Executes statements as a superuser that has disabled the triggers. */
     const tamper = (...statements: string[]): Promise<void> =>
       run('owner', 'SET LOCAL session_replication_role = replica', ...statements);
     const problems = async (): Promise<string[]> =>

@@ -7,7 +7,7 @@ import { signed } from '../support/signed-payload.js';
 import { startFaultyServers } from '../support/faulty-servers.js';
 import { ON_CHAIN, OPERATOR, TO_OPERATOR } from '../support/x402-ledger.js';
 
-/** The value of one series; undefined where there is none. */
+/** Returns the value of one series; undefined if the series does not exist. */
 async function valueOf(name: string, labels: Record<string, string> = {}): Promise<number | undefined> {
   const text = await register.getSingleMetricAsString(name);
   const line = text
@@ -125,7 +125,7 @@ describe('the metrics of other parties', () => {
     const order = newOrder();
     const offered = await harness.quote(order, ON_CHAIN);
     const authorization = await signed(offered, privateKeyToAccount(generatePrivateKey()));
-    // The process may have asked other facilitators before.
+    // The process may have sent requests to other facilitators before.
     const countOf = async (outcome: string): Promise<number> =>
       (await valueOf('market_provider_request_duration_seconds', {
         provider: 'facilitator',

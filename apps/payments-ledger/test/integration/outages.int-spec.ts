@@ -8,7 +8,7 @@ import { signed } from '../support/signed-payload.js';
 import { ON_CHAIN, OPERATOR } from '../support/x402-ledger.js';
 import { FAULTS, startFaultyServers } from '../support/faulty-servers.js';
 
-/** The parties outside: who settles signed payments, a chain's RPC server, Relay, and Relay's webhooks, which make Relay be asked. */
+/** The external parties: the facilitator, the RPC server of a chain, and Relay, which is also asked after a webhook. */
 describe.each(FAULTS)('a party that %s', (fault) => {
   let parties: Awaited<ReturnType<typeof startFaultyServers>>;
   beforeAll(async () => {
@@ -16,7 +16,7 @@ describe.each(FAULTS)('a party that %s', (fault) => {
   });
   afterAll(() => parties.stop());
 
-  /** Refused as an outage that may be over soon, in far less than a request may take. */
+  /** Expects a refusal that reports a temporary outage, in much less than the longest time of a request. */
   const isOutage = async (outcome: Promise<unknown>): Promise<void> => {
     const begun = Date.now();
     const refusal = (await outcome.catch((error: unknown) => error)) as Refusal;
@@ -89,7 +89,7 @@ describe.each(FAULTS)('a party that %s', (fault) => {
       provider: 'sandbox',
       requirements: { currency: 'SOL' },
     });
-    // Neither an offer that is over, nor one that a webhook tells of, is judged without asking.
+    // Neither an expired offer nor an offer named by a webhook changes its state without an answer of Relay.
     await harness.ledger.db.inspect(
       `UPDATE payments_ledger.payments SET rail = 'relay', network = 'eip155:8453', currency = 'ETH', relay_request_id = $1, expires_at = now() - interval '1 hour', offer_key = 'x'`,
       [`0x${'ab'.repeat(32)}`],

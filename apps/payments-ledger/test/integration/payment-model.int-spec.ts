@@ -20,7 +20,7 @@ const PRICE = 400_000n;
 const runs = Number(process.env.TEST_RUNS ?? 60);
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31);
 
-/** What the model knows of one offer. `final` and `arriving` are what was sent for it, in base units. */
+/** The model of one offer. `final` and `arriving` are the amounts sent for it, in base units. */
 interface ModelOffer {
   offered: Offered;
   state: PaymentState;
@@ -49,7 +49,7 @@ function refusedAs(error: unknown): string {
   throw error;
 }
 
-/** What a look at the rail makes of an offer; written apart from the code under test. */
+/** The effect of a reconciliation on an offer, implemented independently of the code under test. */
 function look(offer: ModelOffer): void {
   if (offer.state === 'pending' || offer.state === 'underpaid') {
     if (offer.final >= PRICE) offer.state = 'verified';
@@ -187,7 +187,7 @@ const foreignClaim = step(
   hasOffer,
 );
 
-/** By the holder of any claim ever given: the newest, or one that lost it. */
+/** Ends a claim by its holder: the newest claim, or one that was lost. */
 const end = (what: 'settle' | 'release', pick: number): Step =>
   step(
     `${what} claim ${pick}`,

@@ -56,7 +56,7 @@ describe('settlements against the chain', () => {
     await harness.ledger.settle(claim);
     return claim;
   };
-  /** Without the triggers that keep the journal from it. */
+  /** Changes a payment with the triggers disabled that protect the journal. */
   const set = (change: string, { paymentId }: Claimed) =>
     harness.ledger.db.inspect(`UPDATE payments_ledger.payments SET ${change} WHERE id = '${paymentId}'`);
   const gauge = async (): Promise<number> =>
@@ -99,7 +99,7 @@ describe('settlements against the chain', () => {
       ]);
       await set(back === 'pay_to = pay_to' ? `pay_to = '${pay_to}'` : back, one);
     }
-    // The transaction of another payment is none of this one's.
+    // The payment did not use the transaction of another payment.
     await set(`transaction_hash = '${hash}'`, other);
     expect((await failed())[0]!.slice(0, 2)).toEqual(['unexplained', other.paymentId]);
     await eventually(async () => expect(await gauge()).toBe(250_000));
@@ -107,7 +107,7 @@ describe('settlements against the chain', () => {
 
   it('that a facilitator denied, and that were made, are sales; and are named where the books say they were refused', async () => {
     const claim = await claimed();
-    // It says that the funds are missing and moves them all the same.
+    // The facilitator reports missing funds but moves the money all the same.
     harness.facilitator.fault = 'deny-after';
     expect(await harness.ledger.settle(claim)).toMatchObject({ paymentId: claim.paymentId });
     harness.facilitator.fault = null;
@@ -146,14 +146,14 @@ describe('settlements against the chain', () => {
     late.listing.sellerId = seller;
     const offered = await harness.ledger.quote(late, { originCurrency: 'SOL' });
     await harness.ledger.pay(late, offered, 'late');
-    // Paid with play money, which no offer of the chain is.
+    // Sandbox money cannot pay an offer of a real chain.
     const order = { ...newOrder(), listing: { ...newOrder().listing, sellerId: seller } };
     const ofTheChain = await harness.ledger.quote(order, ON_CHAIN);
     expect(await reasonOf(harness.ledger.pay(order, ofTheChain))).toBe('payment_not_found');
     const played = await harness.ledger.quote(order, { originCurrency: 'SOL' });
     await harness.ledger.pay(order, played);
     await harness.ledger.settle(asClaimed(await harness.ledger.claim(order, played)));
-    // Two of these were in another month.
+    // Two of these entries move to another month.
     await harness.ledger.db.inspect('ALTER TABLE payments_ledger.journal_transactions DISABLE TRIGGER ALL');
     await harness.ledger.db.inspect(
       "UPDATE payments_ledger.journal_transactions SET recorded_at = '2026-01-31T23:59:59Z' WHERE sequence <= 5",
@@ -173,7 +173,7 @@ describe('settlements against the chain', () => {
       payouts_due: usd(237_500),
       payouts_paid: usd(0),
     });
-    // A month in which nothing moved: what was due before is due still.
+    // A month without movements still shows what was due before it.
     expect((await ask({ sellerId: seller, month: '2026-02' })).rows).toMatchObject([
       { month: '2026-02', sales: 0, volume: usd(0), fees_due: own[0]!.fees_due },
     ]);
@@ -266,7 +266,7 @@ describe('settlements against Relay', () => {
     );
     Object.assign(request, { status: 'success', txHashes: [booked] });
 
-    // It took the money, and no more is heard of that.
+    // Relay took the money and reports nothing further about it.
     harness.relay.requests.get(sentBack.offer.relay_request_id)!.status = 'failure';
     expect((await lines())[0]).toEqual(
       told(

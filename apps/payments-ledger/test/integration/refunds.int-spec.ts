@@ -23,7 +23,7 @@ import { as, newOrder, reasonOf, startLedger, type LedgerHarness, type Order } f
 const SIGNING_KEYS = Buffer.alloc(32, 6).toString('base64');
 const NETWORK = 'eip155:31337';
 
-/** A ledger beside a chain. What Relay paid the seller for is made of sandbox payments, whose rows are changed. */
+/** A ledger with a chain. Undelivered payments to sellers are sandbox payments whose rows are changed. */
 describe('what is owed back', () => {
   let chain: EvmHarness;
   let usdc: Address;
@@ -57,7 +57,7 @@ describe('what is owed back', () => {
   const adjustments = async (who: string) =>
     (await harness.edge.request(listLedger, { page: 1, limit: 20, type: 'adjustment' }, as(who))).items;
 
-  /** A call that was paid through a provider which gave the seller and the operator their parts, and never delivered. */
+  /** Makes a paid call whose seller received the money in its wallet and never delivered. */
   const undelivered = async (): Promise<{ order: Order; refund: RefundView }> => {
     const order = newOrder();
     const offered = await harness.quote(order, { originCurrency: 'SOL' });
@@ -72,7 +72,7 @@ describe('what is owed back', () => {
       return { order, refund: refund! };
     });
   };
-  /** A transfer by the seller's wallet, which the payer plays. */
+  /** Sends a transfer from the payer's account, which stands for the seller's wallet. */
   const transfer = async (to: string, micros: bigint): Promise<Hash> => {
     const hash = await chain.send(usdc, 'transfer', [to, micros]);
     await chain.pass(1);
@@ -142,7 +142,7 @@ describe('what is owed back', () => {
         due_to_account: { usd: 0 },
         due_by_account: { usd: 0 },
       });
-    // The same transfer does not pay another refund to the same wallet.
+    // The same transfer does not pay a second refund to the same wallet.
     const other = await undelivered();
     await harness.db.inspect('UPDATE payments_ledger.refunds SET wallet = $2, due_since = $3 WHERE id = $1', [
       other.refund.id,
@@ -169,7 +169,7 @@ describe('what is owed back', () => {
     const paidOut = await transfer(refund.wallet!, 300_000n);
     await payout(paidOut);
     await expect(command(paidOut)).rejects.toThrow('transfer_used');
-    // No journal entry stands behind it.
+    // The payout has no journal entry, so it must not remain in the books.
     await harness.db.inspect(
       `SET session_replication_role = replica; DELETE FROM payments_ledger.payouts; SET session_replication_role = origin`,
     );

@@ -146,7 +146,7 @@ describe('asking Relay', () => {
         mostCostMicros: 100_000n,
       };
     };
-    /** The request of the adapter, made by the client. */
+    /** Sends the request of the adapter through the SDK's client. */
     const quoteByClient = (client: RelayClient, terms: QuoteTerms) => {
       const {
         user,
@@ -165,7 +165,7 @@ describe('asking Relay', () => {
         { 'x-api-key': relay.apiKey },
       );
     };
-    /** Pays what its transaction says, and `becomes` of it. */
+    /** A wallet that sends the requested transaction. `becomes` processes the deposit. */
     const walletOf = (
       chainId: number,
       becomes: (depositAddress: string, amount: bigint) => RelayRequest,
@@ -180,7 +180,7 @@ describe('asking Relay', () => {
           data === '0x' ? [to, BigInt(value)] : (decodeFunctionData({ abi: erc20Abi, data }).args as [string, bigint]);
         return Promise.resolve(becomes(depositAddress.toLowerCase(), amount).inTxHashes[0]);
       },
-      // As a slow chain does: Relay is sooner.
+      // Simulates a slow chain: Relay reports the result before the chain confirms the transaction.
       handleConfirmTransactionStep: () => new Promise(() => {}),
     });
 

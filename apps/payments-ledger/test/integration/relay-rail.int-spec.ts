@@ -89,7 +89,7 @@ describe('the Relay rail', () => {
       const before = asksOf(QUOTE);
       const offers = await Promise.all(Array.from({ length: 64 }, () => quote(order)));
       expect(new Set(offers.map(({ offer }) => offer.relay_request_id)).size).toBe(1);
-      // One for each process that was asked; the offer of one of them stands.
+      // Each process that received a quote request asked once; one of the offers is used.
       expect(asksOf(QUOTE) - before).toBeLessThanOrEqual(2);
       const after = asksOf(QUOTE);
       expect((await quote(order)).offer.relay_request_id).toBe(offers[0]!.offer.relay_request_id);

@@ -31,7 +31,7 @@ describe('payments report', () => {
   };
   const set = (change: string, { offer }: Offered) =>
     harness.ledger.db.inspect(`UPDATE payments_ledger.payments SET ${change} WHERE id = $1`, [offer.payment_id]);
-  /** What is owed back for an offer, as its job does it. */
+  /** Marks the refunds of an offer as paid, as their job does. */
   const pay = ({ offer }: Offered) =>
     harness.ledger.db.inspect(
       `UPDATE payments_ledger.refunds SET refunded_at = now(), transaction_hash = '0x' || md5(id::text), log_index = 0 WHERE payment_id = $1`,

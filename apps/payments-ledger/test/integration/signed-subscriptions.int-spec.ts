@@ -49,7 +49,7 @@ describe('a subscription that a signature pays', () => {
         receipt: expect.any(String) as string,
       },
     });
-    // The relay request id alone names the payment, too.
+    // The relay request id alone identifies the payment too.
     expect(JSON.stringify(await ada.verify(offer))).toBe(JSON.stringify(done));
     expect([(await ada.list()).total, (await transfersOf(offer)).length]).toEqual([1, 1]);
     const [receipt] = (await harness.edge.request(listReceipts, { page: 1, limit: 20 }, as(ada.id))).items;
@@ -134,7 +134,7 @@ describe('a subscription that a signature pays', () => {
         await expect(verify.execute(input, as(ada.id))).rejects.toThrow('killed');
         expect(await harness.stateOf(offer.payment_id)).toBe('verified');
         isDead = false;
-        // Without the signature: it is held already.
+        // No signature is needed, because it is held already.
         expect(await ada.verify(offer)).toMatchObject({ outcome: 'completed' });
       } else {
         expect(await verify.execute(input, as(ada.id))).toMatchObject({ reason: 'settlement_unknown' });

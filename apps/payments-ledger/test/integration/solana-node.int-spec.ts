@@ -61,7 +61,7 @@ describe('the Solana node of tests, with stock x402 packages', () => {
       resource: { url: 'http://localhost/' },
       accepts: [requirements],
     } as never);
-  /** Signed by the fee payer, too. */
+  /** Adds the signature of the fee payer. */
   const signed = async ({ payload }: PaymentPayload): Promise<Base64EncodedWireTransaction> => {
     const transaction = getTransactionDecoder().decode(Buffer.from(payload.transaction as string, 'base64'));
     const [signatures] = await feePayer.signMessages([

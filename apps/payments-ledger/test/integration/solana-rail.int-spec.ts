@@ -33,7 +33,7 @@ import {
 import { newSigner, signedOnSolana, startSolanaLedger, type SolanaLedger } from '../support/solana-ledger.js';
 
 const PRICE = 250_000n;
-/** Blocks after which a blockhash of now is over in every final block. */
+/** After this many blocks, a blockhash has expired in every final block. */
 const LIFE_OF_A_BLOCKHASH = 400;
 const LEASE = { leaseMs: 50_000 };
 
@@ -84,7 +84,7 @@ describe('the x402 rail on Solana', () => {
   const becomes = (state: string, { paymentId }: Pick<Claimed, 'paymentId'>): Promise<void> =>
     eventually(async () => expect(await harness.ledger.stateOf(paymentId)).toBe(state), { withinMs: 20_000 });
 
-  /** As if two and a half minutes had passed: until then nothing is given up. */
+  /** Simulates that two and a half minutes have passed. Until then, no authorization counts as expired. */
   const isHeldForLong = ({ paymentId }: Claimed) =>
     harness.ledger.db.inspect(
       "UPDATE payments_ledger.authorizations SET created_at = now() - interval '151 seconds' WHERE payment_id = $1",
@@ -102,7 +102,7 @@ describe('the x402 rail on Solana', () => {
     } as ExactRequirements);
   };
 
-  /** Sent by its own payer, where a payment of x402 is sent by the facilitator. */
+  /** Sends a transfer whose fee the payer pays itself. In x402 payments the facilitator pays it. */
   const transferTokens = async (from: KeyPairSigner, to: string, amount: bigint, memo?: string): Promise<string> => {
     const { network, usdc: asset, url } = harness.node;
     const { payload } = await new ExactSvmScheme(from, { rpcUrl: url }).createPaymentPayload(2, {
@@ -276,7 +276,7 @@ describe('the x402 rail on Solana', () => {
     expect(await reasonOf(harness.ledger.settle(first))).toBe('settlement_refused');
     expect(await harness.ledger.stateOf(first.paymentId)).toBe('pending');
     const again = asClaimed(await claim(order, offered, await sign(offered)));
-    // The payer's last settlement failed, so this one comes before the call.
+    // The payer's last settlement failed, so this payment is settled before the call.
     expect(again.transactionHash).not.toBeNull();
     await harness.ledger.settle(again);
     expect(await balanceOf(seller)).toBe(PRICE);
@@ -404,7 +404,7 @@ describe('the x402 rail on Solana', () => {
       await harness.node.fund(seller.address, 10n * PRICE);
       const stranger = await newSigner();
       await harness.node.fund(stranger.address, 10n * PRICE);
-      // The seller buys of the buyer, whose wallet is the same.
+      // The seller buys from the buyer, who has the same wallet.
       const bought = newOrder({ buyer: order.listing.sellerId });
       bought.listing.sellerId = order.buyer;
       const offered = await harness.ledger.quote(bought, onSolana());

@@ -13,7 +13,10 @@ const PRICE = 400_000n;
 const runs = Number(process.env.TEST_RUNS ?? 40);
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31);
 
-/** What the model knows of one payment; `final` and `arriving` are what was sent for it, in base units of USDC or in parts of the price. */
+/**
+ * The model of one payment. `final` and `arriving` are the amounts sent for it, in base units of USDC or in parts of
+ * the price.
+ */
 interface ModelPayment {
   offer: SubscriptionOffer;
   route: 'USDC' | 'SOL';
@@ -23,7 +26,7 @@ interface ModelPayment {
   arriving: bigint;
   over: boolean;
   windowOver: boolean;
-  /** The text of the first verification that completed it. */
+  /** The answer of the first verification that completed the payment. */
   result?: string;
 }
 
@@ -54,7 +57,7 @@ function refusedAs(error: unknown): string {
   throw error;
 }
 
-/** What a look at the rail makes of a payment; written apart from the code under test. */
+/** The effect of a reconciliation on a payment, implemented independently of the code under test. */
 function look(payment: ModelPayment): void {
   if (payment.state === 'expired' && payment.final > 0n) payment.state = 'refund_due';
   if (payment.state !== 'pending' && payment.state !== 'underpaid') return;
@@ -152,7 +155,10 @@ const becomeFinal = (index: number): Step =>
     hasPayment,
   );
 
-/** What a verification answers, and what it does to the payment and the subscriptions. */
+/**
+ * Returns the expected answer of a verification and applies its effects to the payment and the subscriptions of the
+ * model.
+ */
 function expectedOfVerify(model: Model, payment: ModelPayment): string {
   look(payment);
   if (payment.state === 'verified') {
@@ -190,7 +196,7 @@ const verify = (index: number, copies: number): Step =>
           ),
         ),
       );
-      // Of those that come too late for a refused payment, some are told by the refusal and some by the state it left.
+      // Concurrent verifications of a refused payment get either the refusal or the state after it.
       const also = expected === 'already_subscribed' && before !== 'refund_due' ? ['payment_refund_due'] : [];
       for (const { said } of answers) expect([expected, ...also]).toContain(said);
       if (expected !== 'completed') return;
@@ -244,7 +250,7 @@ const periodEnds = step(
       "UPDATE payments_ledger.subscriptions SET current_period_end = now() - interval '1 hour' WHERE id = $1",
       [subscription.id],
     );
-    // What a repeated verification tells is the subscription as it stands in the books, period included.
+    // A repeated verification returns the current subscription, including its period.
     for (const payment of model.payments) if (payment.result?.includes(subscription.id)) payment.result = undefined;
     subscription.status = 'expired';
   },
@@ -315,7 +321,7 @@ const steps = fc.commands(
   { size: 'max', maxCommands: 40 },
 );
 
-/** Chance alone rarely makes and pays two payments before it verifies one. */
+/** Random steps rarely create and pay two payments before one is verified, so these preludes do it. */
 const preludes = fc.constantFrom<Step[]>(
   [],
   [subscribe('USDC'), pay(0, 'paid')],

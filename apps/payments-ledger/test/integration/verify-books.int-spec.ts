@@ -10,7 +10,7 @@ import { paymentsLedger } from '../../src/service.js';
 import { as, newOrder, reasonOf, startLedger, type LedgerHarness } from '../support/ledger-harness.js';
 import { offered, subscriberOf } from '../support/subscriber.js';
 
-/** Where everything stands that a receipt's proof and a ledger entry show. */
+/** The columns that each field of a receipt's proof and of a ledger entry shows. */
 const LISTING = ['payments.listing_id', 'payments.listing_name', 'payments.listing_slug'];
 const SHOWN: Record<
   | Exclude<keyof OutputOf<typeof getReceiptProof>['claims'], 'iss'>
@@ -65,7 +65,7 @@ const SHOWN: Record<
     'payments.amount_base_units',
   ],
 };
-/** How each is changed, where it is no id, number or time: so that every constraint of the database still holds. */
+/** Changes of columns other than ids, numbers and times. Each satisfies all constraints of the database. */
 const CHANGES: Record<string, string> = {
   'payments.gross_micros': 'gross_micros = gross_micros + 1, fee_micros = fee_micros + 1',
   'payments.fee_micros': 'fee_micros = fee_micros + 1, net_micros = net_micros - 1',
@@ -110,7 +110,7 @@ describe('books verify', () => {
   afterAll(() => harness.stop());
 
   const TABLES = ['payments', 'receipts', 'subscriptions', 'postings', 'journal_transactions'];
-  /** A superuser who has switched the triggers off, and takes it back afterwards. */
+  /** Tampers as a superuser with disabled triggers, and restores the data afterwards. */
   const whileTampered = async <T>(statements: string[], look: () => Promise<T>): Promise<T> => {
     const client = new pg.Client({ connectionString: harness.db.url, options: '-c search_path=payments_ledger' });
     await client.connect();
@@ -205,7 +205,7 @@ describe('books verify', () => {
     const tampering = (column: string, paymentId: string, transactionId: string): string[] => {
       const table = column.split('.')[0]!;
       const change = `UPDATE ${table} SET ${changeOf(column)} WHERE ${ROWS[table]} = '${table === 'postings' ? transactionId : paymentId}'`;
-      // There is one receipt a side.
+      // There is one receipt for each party.
       return column === 'receipts.recipient_type'
         ? [`DELETE FROM receipts WHERE payment_id = '${paymentId}' AND recipient_type = 'seller'`, change]
         : [change];

@@ -20,7 +20,7 @@ interface SignedText {
   payload: { authorization: Record<string, string>; signature: string };
 }
 
-/** Whom signed payments for this order pay. */
+/** Returns the recipient of signed payments for an order. */
 type PayeeOf = (order: Order) => Address;
 const sellersWallet: PayeeOf = ({ listing }) => payoutOf(listing.sellerId);
 
@@ -267,12 +267,12 @@ describe.each([
     expect(second.filter(([, , claim]) => 'outcome' in claim && claim.outcome === 'claimed')).toEqual([]);
     if (bound === 1) return;
 
-    // The money comes before the work now, and is this call's whatever becomes of it.
+    // The money now moves before the call and belongs to this call, whatever its result.
     await ledger.db.inspect("UPDATE payments_ledger.authorizations SET state = 'refused' WHERE state = 'settling'");
     await ledger.db.inspect(
       "UPDATE payments_ledger.payments SET state = 'expired', authorization_id = NULL WHERE state = 'indeterminate'",
     );
-    // What the job handed in before would spend the new money.
+    // A settlement that the job submitted earlier would spend the new money.
     await harness.facilitator.idle();
     await fund(2n);
     const [order, offered, paid] = await (await sign())();
@@ -288,7 +288,7 @@ describe.each([
       payer: wallet.address.toLowerCase(),
     });
     expect(await chain.balanceOf(usdc, sellersWallet(order))).toBe(250_000n);
-    // Once one is settled its seller is called before that again.
+    // After one settlement has succeeded, the seller is called before the settlement again.
     expect(asClaimed((await (await sign())())[2] as Claim).transactionHash).toBeNull();
   }, 60_000);
 });

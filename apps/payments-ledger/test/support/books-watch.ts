@@ -10,7 +10,7 @@ interface Move {
   to_state: PaymentState;
 }
 
-/** What every payment must have in the books, given its state and what was sent for it. */
+/** Finds payments whose books do not match their state and the money sent for them. */
 const wrongPayments = sql(
   'test.wrong-payments',
   `  WITH facts AS (
@@ -39,8 +39,8 @@ const wrongPayments = sql(
 );
 
 /**
- * Records every change of a payment's state by a trigger of the database itself, whoever makes it, and checks on
- * demand: only moves of the table, a journal without a flaw, charges, receipts and refunds that fit each payment.
+ * Records every change of a payment's state with a database trigger. On demand, checks that all transitions are in the
+ * table, that the journal is consistent, and that charges, receipts and refunds match each payment.
  */
 export async function watchBooks(db: FreshDatabase): Promise<{ reconcile(): Promise<void>; moves(): Promise<Move[]> }> {
   await db.inspect(

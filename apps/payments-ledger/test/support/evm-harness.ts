@@ -4,7 +4,7 @@ import { mnemonicToAccount, type HDAccount } from 'viem/accounts';
 
 type TestContract = 'SignedToken' | 'Batch';
 
-/** Of both contracts, as far as tests call them. */
+/** The functions of both contracts that tests call. */
 export const testAbi = parseAbi([
   'function mint(address to, uint256 value)',
   'function transfer(address to, uint256 value) returns (bool)',
@@ -14,25 +14,25 @@ export const testAbi = parseAbi([
   'function all(address target, bytes[] calls)',
 ]);
 
-/** A chain with a payer who has coin, and contracts compiled from `contracts/`. */
+/** A chain with a funded payer, and contracts compiled from `contracts/`. */
 export interface EvmHarness {
   node: EvmNode;
   payer: Address;
-  /** Of the payer. */
+  /** The payer's account. */
   payerAccount: HDAccount;
-  /** Pays the gas of a facilitator. */
+  /** The key of an account that pays the gas of a facilitator. */
   gasKey: Hex;
   balanceOf(token: Address, owner: Address): Promise<bigint>;
   deploy(contract: TestContract): Promise<Address>;
-  /** Puts a contract's code where clients know the real one. */
+  /** Places a contract's code at the address where clients expect the real contract. */
   place(contract: TestContract, address: Address): Promise<void>;
-  /** A transaction of the payer's, once it is in a block. */
+  /** Sends a transaction of the payer and resolves when a block contains it. */
   send(
     contract: Address,
     functionName: 'mint' | 'transfer' | 'cancelAuthorization' | 'transferWithAuthorization' | 'all',
     args: readonly unknown[],
   ): Promise<Hash>;
-  /** Makes so many seconds pass, and what was there before final. */
+  /** Advances the time by this many seconds and makes the existing blocks final. */
   pass(seconds: number): Promise<void>;
   stop(): Promise<void>;
 }

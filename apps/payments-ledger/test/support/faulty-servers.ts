@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What a party on the network does instead of its work. */
+/** The faults of a party on the network. */
 export const FAULTS = [
   'refuses connections',
   'never answers',
@@ -10,7 +10,7 @@ export const FAULTS = [
   'answers 500',
 ] as const;
 
-/** The URLs of parties of no use, one for each fault. */
+/** Starts servers that show these faults and returns one URL for each. */
 export async function startFaultyServers(): Promise<{ urlOf(fault: (typeof FAULTS)[number]): string; stop(): void }> {
   const server = createServer(({ url }, response) => {
     const fault = FAULTS[Number(url!.slice(1, 2))];

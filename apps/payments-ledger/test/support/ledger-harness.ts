@@ -42,21 +42,24 @@ export type Claim = OutputOf<typeof claimPayment>;
 export type Claimed = Extract<Claim, { outcome: 'claimed' }>;
 export type Outcome = InputOf<typeof paySandbox>['outcome'];
 
-/** One call that may be bought, as the gateway knows it. */
+/** A call that can be bought, with the data that the gateway has. */
 export interface Order {
   buyer: string;
   listing: RequestOf<typeof createOffer>['listing'];
   priceMicros: string;
   bodyDigest: string;
-  /** Of the key that buys. */
+  /** The budgets of the key that buys. */
   budgets?: Budget[];
 }
 
-/** The ledger on a database of its own, seen from the gateway and from the edge, with a catalog that offers what it is told to. */
+/**
+ * The ledger with its own database, used through the gateway and the edge, and a catalog whose offerings the test
+ * defines.
+ */
 export interface LedgerHarness {
   db: FreshDatabase;
   catalog: FakeCatalog;
-  /** Of sellers; null beside a real identity. */
+  /** The wallets of sellers; null with a real identity service. */
   wallets: FakeWallets | null;
   gateway: MessageBus;
   edge: MessageBus;
@@ -64,25 +67,25 @@ export interface LedgerHarness {
   quote(order: Order, wish?: Partial<RequestOf<typeof createOffer>>): Promise<Offered>;
   pay(order: Order, offered: Offered, outcome?: Outcome): Promise<OutputOf<typeof paySandbox>>;
   claim(order: Order, offered: Offered, changes?: Partial<RequestOf<typeof claimPayment>>): Promise<Claim>;
-  /** Says that a process of the gateway lives and holds these claims, until the function that is returned is called. */
+  /** Announces that a process of the gateway runs and holds these claims, until the returned function is called. */
   hold(holderId: string, paymentIds: string[]): () => void;
-  /** Quoted, paid and claimed. */
+  /** Returns a call that is quoted, paid and claimed. */
   claimed(order: Order): Promise<Claimed>;
   settle(claim: Claimed, changes?: Partial<RequestOf<typeof settlePayment>>): Promise<OutputOf<typeof settlePayment>>;
   release(claim: Pick<Claimed, 'paymentId' | 'fence'>): Promise<OutputOf<typeof releasePayment>>;
   stateOf(paymentId: string): Promise<string>;
-  /** Events as they leave, oldest first. */
+  /** Returns the emitted events, oldest first. */
   received<C extends EventContract>(contract: C): Promise<PayloadOf<C>[]>;
-  /** @throws when the books are not in order: see `watchBooks`. */
+  /** @throws if the books are inconsistent; see `watchBooks`. */
   reconcile(): Promise<void>;
   stop(): Promise<void>;
 }
 
 export interface LedgerOptions {
   env?: Record<string, string>;
-  /** Processes of the service over the one database. */
+  /** The number of processes of the service on the same database. */
   replicas?: number;
-  /** Where it meets other services, identity among them. */
+  /** The transport on which it reaches other services, including identity. */
   transport?: Transport;
 }
 
@@ -100,7 +103,7 @@ export async function startLedger({
     DATABASE_URL: db.url,
     ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`,
     PAYMENTS_LEDGER_SIGNING_KEYS: randomBytes(32).toString('base64'),
-    // Nothing becomes final or ends by itself, unless a test says so.
+    // Nothing becomes final or expires by itself unless a test configures it.
     PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '600000',
     PAYMENTS_LEDGER_RESUME_INTERVAL_MS: '600000',
     PAYMENTS_LEDGER_SANDBOX_PENDING_SECONDS: '3600',
@@ -190,7 +193,7 @@ export async function startLedger({
 
 export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** An order that shares nothing with any other, unless told to. */
+/** Returns an order that shares nothing with other orders, except for `changes`. */
 export function newOrder(changes: Partial<Order> = {}): Order {
   const listingId = newId();
   return {
@@ -208,7 +211,7 @@ export function newOrder(changes: Partial<Order> = {}): Order {
   };
 }
 
-/** A listing that shares nothing with any other, unless told to. */
+/** Returns a listing that shares nothing with other listings, except for `changes`. */
 export function newListing(changes: Partial<Offering> = {}): Offering {
   const listingId = newId();
   return {
@@ -246,7 +249,7 @@ export function asClaimed(claim: Claim): Claimed {
   return claim;
 }
 
-/** A budget of a key, without limits unless told otherwise. */
+/** Returns a budget of a key, without limits except for `changes`. */
 export const budgetWith = (changes: Partial<Budget> = {}): Budget => ({
   id: newId(),
   of: 'key',
@@ -258,7 +261,7 @@ export const budgetWith = (changes: Partial<Budget> = {}): Budget => ({
   ...changes,
 });
 
-/** The reason of a refusal; any other outcome is an error of the test. */
+/** Returns the reason of a refusal. Any other outcome is an error of the test. */
 export async function reasonOf(outcome: Promise<unknown>): Promise<string> {
   const error = await outcome.then(
     (value) => new Error(`it was not refused: ${JSON.stringify(value)}`),

@@ -33,7 +33,7 @@ const offerReceiptSigner = new OfferReceiptSigner(
   platformConfig.parse({ PUBLIC_URL: 'http://market.test' }, []),
 );
 
-/** The service's own parts over a database, for tests that run a job by hand or bring a rail of their own. */
+/** Returns the service's own parts on a database, for tests that run a job manually or define a rail. */
 export function ledgerParts(database: Database, rails?: PaymentRail[]) {
   const config = paymentsLedgerConfig.parse({}, []);
   const used = rails ?? [new SandboxRail(database, new SandboxFacilitator(database), null)];
@@ -61,7 +61,7 @@ export function ledgerParts(database: Database, rails?: PaymentRail[]) {
     jobs,
     observe,
     settleAuthorization,
-    /** @param bus through which the catalog is asked. */
+    /** @param bus the bus on which the catalog is asked. */
     verifyPayment: (bus: MessageBus) =>
       new VerifyPayment(
         database,

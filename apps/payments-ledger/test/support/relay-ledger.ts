@@ -7,36 +7,36 @@ import { startIdentity, type IdentityHarness } from '../../../identity/test/supp
 import { newOrder, startLedger, type LedgerHarness, type Offered, type Order } from './ledger-harness.js';
 import { startRelayServer, type RelayRequest, type RelayServer } from './relay-server.js';
 
-/** ETH on Base, which sellers get as USDC on Base. */
+/** A route that pays with ETH on Base. Sellers receive USDC on Base. */
 export const BY_ETH = { originChainId: '8453', originCurrency: 'ETH' } as const;
 export const SOLANA = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
 export const FEE_RECIPIENT = '0x2222222222222222222222222222222222222222';
 
-/** An order of a buyer and a seller who are known to identity, each with an EVM wallet. */
+/** An order of a buyer and a seller that identity knows, each with an EVM wallet. */
 export interface RelayOrder extends Order {
   payer: string;
   payout: string;
 }
 
-/** The ledger with its Relay rail, beside identity and a server that speaks as Relay does. */
+/** The ledger with its Relay rail, an identity service, and a server with Relay's interface. */
 export interface RelayLedger {
   relay: RelayServer;
   ledger: LedgerHarness;
   env: Record<string, string>;
   order(changes?: Partial<Order>): Promise<RelayOrder>;
-  /** Gives an account one more wallet. */
+  /** Adds a wallet to an account. */
   addWallet(
     accountId: string,
     chainType: 'evm' | 'solana',
     capabilities?: string[],
   ): Promise<{ id: string; address: string }>;
-  /** Makes the time of an offer be over, and waits until the ledger has ended it. */
+  /** Makes an offer expire and waits until the ledger has ended it. */
   end(offered: Offered): Promise<void>;
-  /** Has Relay asked again about an offer that is over, and waits until it was. */
+  /** Makes the ledger ask Relay again about an expired offer and waits until it has done so. */
   recheck(offered: Offered): Promise<void>;
-  /** Micros that the books owe back for a payment, each adjustment with its reason. */
+  /** Returns the micros that the books owe to the buyer of a payment, each adjustment with its reason. */
   owed(offered: Offered): Promise<[reason: string, micros: string][]>;
-  /** What Relay knows of an offer. */
+  /** Returns Relay's request of an offer. */
   requestOf(offered: Offered): RelayRequest;
   stop(): Promise<void>;
 }

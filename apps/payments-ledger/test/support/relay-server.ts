@@ -9,18 +9,18 @@ type QuoteV2 = paths['/quote/v2']['post'];
 type StatusV3 = paths['/intents/status/v3']['get']['responses']['200']['content']['application/json'];
 export type QuoteBody = QuoteV2['requestBody']['content']['application/json'];
 type QuoteAnswer = QuoteV2['responses']['200']['content']['application/json'];
-/** As documented; the SDK leaves out one status and the two reasons. */
+/** The documented answer. The SDK lacks one status and both reasons. */
 type StatusAnswer = Omit<StatusV3, 'status'> & {
   status: NonNullable<StatusV3['status']> | 'delayed' | 'unknown';
   failReason?: string;
   refundFailReason?: string;
 };
 
-/** One order: a deposit address, and what became of it. */
+/** An order: its deposit address and its state. */
 export interface RelayRequest {
   requestId: string;
   depositAddress: string;
-  /** Whose it is: webhooks tell of requests that came with a key. */
+  /** The key of the order's owner. Webhooks report requests that were made with a key. */
   apiKey: string | undefined;
   quote: QuoteBody;
   amountIn: bigint;
@@ -31,33 +31,33 @@ export interface RelayRequest {
   txHashes: string[];
   failReason?: string;
   refundFailReason?: string;
-  /** What was sent back to `refundTo`, in base units. */
+  /** The amount sent back to `refundTo`, in base units. */
   refunded: bigint;
 }
 
-/** What a client gets instead of what is documented: a whole answer, no answer at all, or a line that goes dead. */
+/** A faulty answer: another complete answer, no answer, or a connection that is closed without one. */
 type Misbehaviour = { status: number; body: string; headers?: Record<string, string> } | 'silence' | 'hang-up';
 
 /**
- * Relay's HTTP interface as it is documented, over orders in memory: strict deposit addresses take the exact amount, fill
- * it, and send back everything else. Source: docs.relay.link, and the types of @relayprotocol/relay-sdk, whose client
- * is served as well.
+ * Relay's documented HTTP interface over orders in memory. Strict deposit addresses accept the exact amount, fill it,
+ * and send back everything else. Source: docs.relay.link, and the types of @relayprotocol/relay-sdk, whose client can
+ * use this server too.
  */
 export interface RelayServer {
   readonly url: string;
   readonly apiKey: string;
   readonly requests: Map<string, RelayRequest>;
-  /** Every request that came, as `POST /quote/v2`. */
+  /** All received requests, such as `POST /quote/v2`. */
   readonly asked: string[];
-  /** In place of an answer to requests of this path; undefined where it behaves. */
+  /** Returns a faulty answer to requests of this path, or undefined for the regular one. */
   misbehave: ((path: string, answer: unknown) => Misbehaviour | undefined) | null;
-  /** Money comes to a deposit address: exactly what was asked for, unless said otherwise. */
+  /** Deposits money at a deposit address: the requested amount, unless `baseUnits` is given. */
   deposit(depositAddress: string, baseUnits?: bigint): RelayRequest;
-  /** Goes on from pending to the end. */
+  /** Completes a pending request. */
   fill(request: RelayRequest): void;
   refund(request: RelayRequest, failReason: string): void;
   of(depositAddress: string): RelayRequest;
-  /** A webhook about a request as Relay signs it, now unless said otherwise. */
+  /** Returns a webhook about a request with Relay's signature, sent now unless said otherwise. */
   webhook(
     request: Pick<RelayRequest, 'requestId' | 'status'>,
     changes?: { at?: number; apiKey?: string },
@@ -68,7 +68,7 @@ export interface RelayServer {
 interface Currency {
   symbol: string;
   decimals: number;
-  /** In US dollar micros. */
+  /** In micros of a US dollar. */
   price: bigint;
 }
 
@@ -77,7 +77,7 @@ const USDC: Currency = { symbol: 'USDC', decimals: 6, price: 1_000_000n };
 const SOL: Currency = { symbol: 'SOL', decimals: 9, price: 150_000_000n };
 const SOLANA_CHAINS = [792_703_809, 1_936_682_084];
 const SOLANA_USDC = ['EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v', '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU'];
-/** In micros: $0.02 whatever the price, and the gas. */
+/** In micros: $0.02 for any price, plus the gas. */
 const FLAT_FEE = 23_000n;
 const MIN_OUTPUT = 5_000n;
 
@@ -92,7 +92,7 @@ const amountOf = (chainId: number, address: string, { symbol, decimals, price }:
   amountUsd: formatUnits((amount * price) / 10n ** BigInt(decimals), 6),
   minimumAmount: amount.toString(),
 });
-/** What a wallet signs to pay an order; on Solana it would be instructions. */
+/** The transaction that a wallet signs to pay an order. On Solana it would be instructions. */
 const transfer = (
   { user, originChainId: chainId, originCurrency }: QuoteBody,
   depositAddress: string,
@@ -223,7 +223,7 @@ export async function startRelayServer(): Promise<RelayServer> {
       if (path === 'POST /quote/v2') return { status: 200, value: quote(JSON.parse(body) as QuoteBody, key) };
       if (path === 'GET /intents/status/v3') return { status: 200, value: status(query.get('requestId')) };
       if (path === 'GET /chains') return { status: 200, value: { chains: [{ id: 1 }, { id: 8_453 }, { id: 42_161 }] } };
-      // A wallet tells of its transaction, so that Relay need not look for it.
+      // A wallet reports its transaction, so that Relay need not search for it.
       if (path === 'POST /transactions/index' || path === 'POST /transactions/single')
         return { status: 200, value: { message: 'ok' } };
       throw new Refusal(404);
@@ -268,7 +268,7 @@ export async function startRelayServer(): Promise<RelayServer> {
       const request = server.of(depositAddress);
       const came = baseUnits ?? request.amountIn;
       request.inTxHashes = [...request.inTxHashes, newHash()];
-      // A strict address is spent: what comes after the first deposit, or too late, goes back.
+      // A strict address accepts one deposit. Relay sends back later deposits and deposits after the expiry.
       if (request.status !== 'waiting') request.refunded += came;
       else if (Date.now() > request.endsAt) server.refund(request, 'TTL_EXPIRED');
       else if (came < request.amountIn) server.refund(request, 'DEPOSITED_AMOUNT_TOO_LOW_TO_FILL');

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { parsePayload, type ExactRequirements } from '../../src/rails/x402/exact-payment.js';
 import type { Facilitator } from '../../src/rails/x402/facilitator.js';
 
-/** What it does instead of answering, or before. */
+/** A fault before or instead of the answer. */
 type Fault =
   | 'break-before'
   | 'deny-after'
@@ -17,16 +17,16 @@ type Fault =
 export interface RemoteFacilitator {
   url: string;
   fault: Fault | null;
-  /** The transaction that it says settled what it did not hand to the chain. */
+  /** The transaction that it reports as the settlement without submitting anything to the chain. */
   lie: string | null;
-  /** Resolves when every settlement it took has ended. */
+  /** Resolves when all submitted settlements have ended. */
   idle(): Promise<unknown>;
   stop(): void;
 }
 
 /**
- * The protocol's HTTP interface before a facilitator, with the ways in which it can fail.
- * @param networks of Solana, of which it says who pays the fees.
+ * Serves the protocol's HTTP interface of a facilitator, with configurable faults.
+ * @param networks the Solana networks for which it names the fee payer.
  */
 export async function serveFacilitator(facilitator: Facilitator, networks: string[] = []): Promise<RemoteFacilitator> {
   const kinds = networks.map((network) => ({

@@ -3,7 +3,7 @@ import type { Offered } from './ledger-harness.js';
 
 export type Signer = ConstructorParameters<typeof ExactEvmScheme>[0];
 
-/** What the stock client sends for an offer, as JSON text. */
+/** Returns the payload that the stock client sends for an offer, as JSON text. */
 export async function signed(
   { offer }: Offered,
   account: Signer,
@@ -14,6 +14,6 @@ export async function signed(
   return JSON.stringify({ x402Version: 2, accepted, payload, resource: { url: 'https://market.example/' } });
 }
 
-/** The same signature, handed in for another offer. */
+/** The same signature, submitted for another offer. */
 export const movedTo = ({ offer }: Offered, payload: string): string =>
   JSON.stringify({ ...(JSON.parse(payload) as object), accepted: offer.x402 });

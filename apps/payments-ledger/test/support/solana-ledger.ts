@@ -7,7 +7,7 @@ import { LocalSolanaFacilitator } from '../../src/rails/x402/local-solana-facili
 import { startLedger, type LedgerHarness, type Offered } from './ledger-harness.js';
 import { serveFacilitator, type RemoteFacilitator } from './remote-facilitator.js';
 
-/** 64 bytes, the private key first, as wallets export it. */
+/** Returns 64 bytes, the private key first, as wallets export a key pair. */
 function newKeyPair(): Uint8Array {
   const { d, x } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
   return Buffer.concat([Buffer.from(d!, 'base64url'), Buffer.from(x!, 'base64url')]);
@@ -15,7 +15,7 @@ function newKeyPair(): Uint8Array {
 
 export const newSigner = (): Promise<KeyPairSigner> => createKeyPairSignerFromBytes(newKeyPair());
 
-/** What the stock client sends for an offer, as JSON text. */
+/** Returns the payload that the stock client sends for an offer, as JSON text. */
 export async function signedOnSolana(
   { offer }: Pick<Offered, 'offer'>,
   signer: KeyPairSigner,
@@ -34,14 +34,14 @@ export async function signedOnSolana(
   });
 }
 
-/** The ledger with its rail on Solana, before a facilitator that can fail, and a payer who has USDC. */
+/** The ledger with its rail on Solana, a facilitator with configurable faults, and a payer with USDC. */
 export interface SolanaLedger {
   node: SolanaNode;
   facilitator: RemoteFacilitator;
   ledger: LedgerHarness;
   payer: KeyPairSigner;
   env: Record<string, string>;
-  /** Gives a seller a wallet, with a token account that is empty. */
+  /** Creates a wallet for a seller, with an empty token account. */
   openWallet(sellerId: string): Promise<KeyPairSigner>;
   stop(): Promise<void>;
 }

@@ -19,7 +19,7 @@ export type SubscriptionOffer = OutputOf<typeof createPayment>;
 type VerifyOutcome = OutputOf<typeof verifyPayment>;
 type VerifyInput = InputOf<typeof verifyPayment>;
 
-/** One account, as the edge speaks for it. */
+/** One account, for which the edge sends the requests. */
 export interface Subscriber {
   id: string;
   subscribe(
@@ -27,14 +27,14 @@ export interface Subscriber {
     wish?: Partial<InputOf<typeof subscribe>>,
     context?: Partial<RequestContext>,
   ): Promise<SubscribeOutcome>;
-  /** The payment of a paid listing. */
+  /** Returns the payment of a paid listing. */
   offerOf(listing: Offering, wish?: Partial<InputOf<typeof subscribe>>): Promise<SubscriptionOffer>;
   createPayment(listing: Offering, context?: Partial<RequestContext>): Promise<SubscriptionOffer>;
   payment(paymentId: string): Promise<OutputOf<typeof getPayment>>;
   pay(offer: SubscriptionOffer, outcome?: Outcome): Promise<OutputOf<typeof paySandbox>>;
-  /** With the relay request id, unless told otherwise. */
+  /** Verifies with the relay request id, except for `changes`. */
   verify(offer: SubscriptionOffer, changes?: Partial<VerifyInput>): Promise<VerifyOutcome>;
-  /** Asked, paid and verified. */
+  /** Subscribes, pays and verifies. */
   buy(listing: Offering): Promise<Extract<VerifyOutcome, { outcome: 'completed' }>>;
   list(
     status?: InputOf<typeof listSubscriptions>['status'],
@@ -79,7 +79,7 @@ export function subscriberOf({ edge }: Pick<LedgerHarness, 'edge'>, id = newId()
   return subscriber;
 }
 
-/** A listing that the catalog offers from now on. */
+/** Adds a listing to the catalog's offerings. */
 export function offered({ catalog }: Pick<LedgerHarness, 'catalog'>, changes: Partial<Offering> = {}): Offering {
   const listing = newListing(changes);
   catalog.offer(listing);

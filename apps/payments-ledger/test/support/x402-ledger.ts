@@ -5,14 +5,17 @@ import { startLedger, type LedgerHarness } from './ledger-harness.js';
 import { serveFacilitator, type RemoteFacilitator } from './remote-facilitator.js';
 
 export const ON_CHAIN = { originChainId: '31337' };
-/** The operator's: fees are paid there, and in one mode all signed payments. */
+/** The operator's address. Fees are paid to it, and in one mode all signed payments. */
 export const OPERATOR: Address = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C';
 export const TO_OPERATOR = {
   PAYMENTS_LEDGER_X402_PAY_TO: 'operator',
   PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: OPERATOR,
 };
 
-/** The ledger with its x402 rail on a chain of its own, where `usdc` is USDC, before a facilitator that can fail. */
+/**
+ * The ledger with its x402 rail on its own chain, where `usdc` is the USDC contract, and a facilitator with
+ * configurable faults.
+ */
 export interface X402Ledger {
   chain: EvmHarness;
   facilitator: RemoteFacilitator;

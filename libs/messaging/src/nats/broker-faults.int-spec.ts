@@ -143,7 +143,7 @@ describeNeeding('nats-server')('a broker', () => {
   });
 });
 
-/** A connection that says what no service would say. */
+/** A connection that sends what no service would send. */
 function rawConnection(harness: NatsHarness, service: TestService): Promise<NatsConnection> {
   return connect({
     servers: [harness.server.url],

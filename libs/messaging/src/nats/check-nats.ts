@@ -5,13 +5,14 @@ import { inboxPrefixOf, REQUIRED_MAX_PAYLOAD, type NatsTransportOptions } from '
 import { progressSubject, servicesAsked } from './requests-in-progress.js';
 
 const TIMEOUT_MS = 5_000;
-/** JetStream's codes for "JetStream is not enabled", by server and by account. */
+/** JetStream's error codes for "JetStream is not enabled", by server and by account. */
 const NO_JETSTREAM = new Set([10_039, 10_076]);
 
 /**
- * Whether a service can work with the broker: size of messages, JetStream, and what it may hear. What it may send is not tried, because
- * trying is sending, and neither are the requests that it serves, which would be taken from the processes that run.
- * @returns what is wrong, in sentences. @throws when the broker is not there.
+ * Checks whether a service can work with the broker: the maximum size of messages, JetStream, and the subscriptions.
+ * Publishing is not tested, because it would send messages. The requests that the service serves are not tested either,
+ * because a subscription would take them from running processes.
+ * @returns what is wrong, in sentences. @throws if the broker is unavailable.
  */
 export async function natsProblems(
   service: ServiceName,
@@ -67,7 +68,7 @@ async function streamProblems(connection: NatsConnection): Promise<string[]> {
     .request(`$JS.API.STREAM.INFO.${EVENT_STREAM}`, '', { timeout: TIMEOUT_MS })
     .then((message) => message.json<{ error?: { code: number; err_code: number; description: string } }>())
     .catch((reason: unknown) => ({ error: { code: 503, err_code: 0, description: String(reason) } }));
-  // A stream that is not there is made by the first process that starts.
+  // The first process that starts creates a missing stream.
   if (!error || error.code === 404) return [];
   return NO_JETSTREAM.has(error.err_code) || error.err_code === 0
     ? [

@@ -21,17 +21,17 @@ import { InFlight } from '../in-flight.js';
 export const EVENT_STREAM = 'EVENTS';
 const BATCH = 256;
 const RETRY_DELAY_MS = 1_000;
-/** How long a pull waits at the server; also how soon a consumer looks again after a broker came back. */
+/** How long a pull waits at the server. A consumer also notices within this time that a broker has returned. */
 const PULL_EXPIRES_MS = 5_000;
 const CLOSE_TIMEOUT_MS = 10_000;
 const NANOS_PER_SECOND = 1_000_000_000;
 const WEEK_NANOS = 7 * 24 * 3600 * NANOS_PER_SECOND;
 
-/** A durable consumer's name; its replicas share it and so share the events. */
+/** The name of a durable consumer. The replicas of a service share it and thereby the events. */
 export const consumerName = (service: ServiceName, subject: string): string =>
   `${service}__${subject.replaceAll('.', '_')}`;
 
-/** Events over JetStream: kept until each consumer has them, delivered at least once. */
+/** Events over JetStream. They are kept until each consumer has received them, and are delivered at least once. */
 export class EventStream {
   private readonly logger = new Logger('EventStream');
   private readonly running = new Map<string, ConsumerMessages>();
@@ -72,7 +72,8 @@ export class EventStream {
         }),
       );
     } catch (error) {
-      // No stream stored the event, because a broker without its data has none. The stream is created for the outbox's next attempt.
+      // No stream stored the event, because the broker lost its data. Creates the stream for the next attempt of the
+      // outbox.
       if (isUnheard(error)) await this.ensureStream().catch(() => undefined);
       throw error;
     }
@@ -147,7 +148,10 @@ export class EventStream {
     }
   }
 
-  /** Only services can publish here. An unreadable message is dropped, because it would be delivered again for ever. */
+  /**
+   * Only services can publish here. An unreadable message is dropped, because it would otherwise be redelivered for
+   * ever.
+   */
   private isReadable(message: JsMsg): boolean {
     try {
       message.json();

@@ -25,15 +25,18 @@ import {
 
 export interface NatsTransportOptions {
   servers: string[];
-  /** This service's nkey seed ("SU…"); absent only against a broker without authentication. */
+  /** This service's nkey seed ("SU…"). It may be absent only for a broker without authentication. */
   nkeySeed?: string;
   /** How many copies JetStream keeps of each event. */
   streamReplicas?: number;
-  /** How long a closing service may finish the requests it has taken. */
+  /** How long a closing service may take to finish accepted requests. */
   drainMs?: number;
 }
 
-/** An answer has 4 MiB at most and travels as text inside JSON, which at worst escapes every byte; the rest is for what stands around it. */
+/**
+ * An answer has at most 4 MiB and is sent as text inside JSON, which escapes every byte in the worst case. The rest is
+ * for the envelope.
+ */
 export const REQUIRED_MAX_PAYLOAD = 9 * 1024 * 1024;
 
 const RECONNECT_WAIT_MS = 250;
@@ -42,8 +45,8 @@ const RECONNECT_WAIT_MS = 250;
 const NO_RESPONDERS = 503;
 
 /**
- * Serves requests as they come from the connection. Nest's own server would parse the subject of each as JSON and wrap its answer in an
- * observable. What is answered is known by the subject that its answer goes to.
+ * Serves requests directly from the connection. Nest's own server would parse each subject as JSON and wrap each answer
+ * in an observable. A request is identified by its reply subject.
  */
 class NatsRequestServer extends Server implements CustomTransportStrategy {
   private readonly inFlight = new InFlight();
@@ -60,12 +63,16 @@ class NatsRequestServer extends Server implements CustomTransportStrategy {
     super();
   }
 
-  /** Calls back when the broker has processed the subscriptions, so that a ready service gets every request. */
+  /**
+   * Calls back when the broker has processed the subscriptions, so that a service that is ready receives every request.
+   */
   listen(callback: (error?: unknown) => void): void {
     this.start().then(() => callback(), callback);
   }
 
-  /** Accepts nothing new, finishes what was accepted, then disconnects, so that a rolling restart loses no request. */
+  /**
+   * Stops accepting requests, finishes the accepted ones, then disconnects, so that a rolling restart loses no request.
+   */
   async close(): Promise<void> {
     const { connection } = this;
     if (!connection || connection.isClosed()) return;
@@ -108,8 +115,9 @@ class NatsRequestServer extends Server implements CustomTransportStrategy {
   }
 
   /**
-   * Tells the callers which requests are still in progress. The broker answers in order: this process has then read every request that was
-   * on its way to it, so that none of them is missing only because large ones stood before it.
+   * Announces to the callers which requests are still in progress. The broker answers in order. After the flush this
+   * process has therefore read every earlier request, so that none is missing only because it was queued behind large
+   * ones.
    */
   private async announceProgress(connection: NatsConnection): Promise<void> {
     while (!connection.isClosed()) {
@@ -123,7 +131,10 @@ class NatsRequestServer extends Server implements CustomTransportStrategy {
   }
 }
 
-/** Resolves when the broker has processed the subscriptions; they are sent again after a connection was lost, as that of a process that starts slowly is. */
+/**
+ * Resolves when the broker has processed the subscriptions. If the connection is lost meanwhile, the client sends them
+ * again, and this continues to wait.
+ */
 async function processed(connection: NatsConnection): Promise<void> {
   while (
     !(await connection.flush().then(
@@ -136,21 +147,24 @@ async function processed(connection: NatsConnection): Promise<void> {
   }
 }
 
-/** A request without an answer. */
+/** A request that has no answer yet. */
 interface Waiting {
   resolve: (answer: ReplyEnvelope) => void;
   reject: (reason: Error) => void;
   service: string;
-  /** For how many intervals no process has named it. */
+  /** The number of intervals in which no process has announced it. */
   unnamed: number;
-  /** When its caller gives it up, by `performance.now`. */
+  /** When its caller gives up, by `performance.now`. */
   until: number;
 }
 
 class NatsLink implements Link {
-  /** By the subject that the answer comes to. */
+  /** Requests by the subject of their answer. */
   private readonly waiting = new Map<string, Waiting>();
-  /** The services that have answered a request in this interval, and those that have named what they work on. */
+  /**
+   * The services that have answered a request in this interval, and those that have announced their requests in
+   * progress.
+   */
   private readonly answering = new Set<string>();
   private readonly naming = new Set<string>();
   private readonly inbox: string;
@@ -176,7 +190,10 @@ class NatsLink implements Link {
       });
   }
 
-  /** One subscription hears all answers: a request of the library makes a timer, headers and an error with its stack for each. */
+  /**
+   * One subscription receives all answers. The library's own request would create a timer, headers, and an error with a
+   * stack for each request.
+   */
   request(subject: string, message: RequestEnvelope, withinMs: number): Promise<ReplyEnvelope> {
     return new Promise((resolve, reject) => {
       if (!this.connected) return reject(new Error('there is no connection to NATS'));
@@ -242,8 +259,9 @@ class NatsLink implements Link {
   }
 
   /**
-   * An interval counts once the broker has answered after it. The broker answers in order, so this process has then read all that was
-   * on its way to it, however large that is and however long it was busy or paused itself. A broker that stands still counts as silence.
+   * Counts an interval once the broker has answered after it. The broker answers in order. This process has then read
+   * all earlier messages, even if they are large or if it was busy or paused itself. If the broker does not answer, the
+   * interval counts too.
    */
   private async watchRequests(): Promise<void> {
     while (!this.connection.isClosed()) {
@@ -258,7 +276,10 @@ class NatsLink implements Link {
     }
   }
 
-  /** A service that answers and has named nothing yet is sending large answers, and what it works on comes after them. */
+  /**
+   * A service that has answered but not announced anything in this interval is sending large answers. Its announcement
+   * follows them, so its requests are not counted as missing.
+   */
   private rejectLost(): void {
     for (const [reply, request] of this.waiting) {
       if (request.until < performance.now()) {
@@ -308,7 +329,7 @@ export function natsTransport(optionsFor: (service: ServiceName) => NatsTranspor
   };
 }
 
-/** Each service receives its answers under a prefix of its own, which no other service may subscribe to. */
+/** Each service receives its answers under its own prefix. No other service may subscribe to it. */
 export const inboxPrefixOf = (service: ServiceName): string => `_INBOX_${service.replaceAll('-', '_')}`;
 
 function assertCarriesPaidBodies(connection: NatsConnection): void {

@@ -13,15 +13,15 @@ export interface NatsServerPlace {
   port: number;
   /** Where JetStream keeps its files. */
   storeDir: string;
-  /** Port of the server's own /healthz; none when absent. */
+  /** Port of the server's own /healthz. If it is absent, there is none. */
   monitorPort?: number;
   /** Every acknowledged event is on disk. Needs nats-server 2.10; 2.9 does not start with this setting. */
   syncAlways?: boolean;
-  /** Which service sends and receives which subjects; the marketplace's own topology when absent. */
+  /** The services and the subjects that they send and receive. The default is the marketplace's own topology. */
   topology?: Partial<Record<ServiceName, ServiceTopology>>;
 }
 
-/** What one service may publish and subscribe to, and nothing else. A subscription entry may end in ` <queue>`. */
+/** The subjects that one service may publish and subscribe to. A subscription entry may end in ` <queue>`. */
 interface NatsPermissions {
   publish: string[];
   subscribe: string[];
@@ -29,15 +29,15 @@ interface NatsPermissions {
   responds: boolean;
 }
 
-/** On a host that starts everything at once, a service may take longer than the server's default of two seconds. */
+/** On a host that starts all services at once, a service may take longer than the server's default of two seconds. */
 const AUTHENTICATED_WITHIN_SECONDS = 10;
-/** A process that is paused answers no ping: six to eight seconds later the broker sends it no more requests. */
+/** A paused process answers no ping. After six to eight seconds the broker sends it no more requests. */
 const PING_INTERVAL = '1s';
 const PINGS_UNANSWERED = 3;
-/** Longer than any deadline that a request can have. */
+/** Longer than any deadline of a request. */
 const RESPONSE_WITHIN = '5m';
 
-/** A service's allow-lists, made from what it declares. */
+/** Derives a service's permissions from its topology. */
 function natsPermissionsOf(
   service: ServiceName,
   { serves, calls, emits, consumes, signals, subscribes }: ServiceTopology,
@@ -65,8 +65,8 @@ function natsPermissionsOf(
 }
 
 /**
- * The configuration of a nats-server on which each service is one nkey user that may do what its topology declares.
- * There is no anonymous access, and no way to listen to another service's answers.
+ * The configuration of a nats-server on which each service is an nkey user whose permissions follow from its topology.
+ * There is no anonymous access, and no service can read another service's answers.
  */
 export function natsServerConfig(publicKeys: Partial<Record<ServiceName, string>>, place: NatsServerPlace): string {
   const { host = '127.0.0.1', port, storeDir, monitorPort, syncAlways = false, topology = marketplace } = place;
@@ -112,7 +112,7 @@ function user(service: ServiceName, publicKey: string, { publish, subscribe, res
 
 const subjects = (contracts: readonly { subject: string }[]): string[] => contracts.map((contract) => contract.subject);
 
-/** The server takes an empty allow-list for no restriction. */
+/** The server treats an empty allow-list as no restriction. */
 const only = (entries: string[]): string =>
   entries.length === 0
     ? 'deny: [">"]'

@@ -21,10 +21,10 @@ const keep = sql(
 );
 
 /**
- * Runs a command at most once per Idempotency-Key, account and 24 hours: the key, the change and the answer are one
- * commit. The answer is encrypted, because it may contain a secret that is shown once; such an answer is repeated only to the
- * API key that made the request. A transaction-scoped advisory lock
- * marks a key as in flight, so that a crash leaves no mark behind.
+ * Runs a command at most once per Idempotency-Key, account and 24 hours. The key, the change and the answer are stored
+ * in one commit. The answer is encrypted, because it may contain a secret that is shown only once; such an answer is
+ * repeated only to the API key that made the request. A transaction-scoped advisory lock marks a key as in progress, so
+ * that a crash leaves no mark.
  */
 export class Idempotency {
   constructor(
@@ -33,14 +33,17 @@ export class Idempotency {
   ) {}
 
   /**
-   * The stored answer of this key, for commands that call another service before their own transaction.
+   * Returns the stored answer of this key, for commands that call another service before their own transaction.
    * @throws Refusal `idempotency_key_reused`.
    */
   async replay<C extends RequestContract>(contract: C, context: RequestContext): Promise<OutputOf<C> | undefined> {
     return context.idempotency ? this.find(this.database, contract, context, context.idempotency) : undefined;
   }
 
-  /** @throws Refusal `idempotency_key_reused`, `idempotency_in_progress`, or what `command` refuses (which is not kept). */
+  /**
+   * @throws Refusal `idempotency_key_reused`, `idempotency_in_progress`, or a refusal of `command`, which is not
+   * stored.
+   */
   async run<C extends RequestContract>(
     contract: C,
     context: RequestContext,

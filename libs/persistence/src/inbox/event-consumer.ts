@@ -44,14 +44,14 @@ interface ParkedRow {
 }
 
 /**
- * Passes each event to its handler once, however often it is delivered: the event's id is recorded in the transaction of the
- * handler. If a batch fails, its events are handled one by one. An event that fails alone is parked and retried by
- * `retryParked`, so that it does not block others; after the last attempt it is moved to `dead_letters`.
+ * Passes each event to its handler once, even if it is delivered repeatedly: the event's id is recorded in the
+ * transaction of the handler. If a batch fails, its events are handled one by one. An event that fails alone is parked
+ * and retried by `retryParked`, so that it does not block others. After the last attempt it is moved to `dead_letters`.
  */
 export class EventConsumer {
   private readonly logger = new Logger('EventConsumer');
 
-  /** @param retryDelayMs before the second attempt; each further one waits four times as long. */
+  /** @param retryDelayMs the delay before the second attempt. Each further delay is four times as long. */
   constructor(
     private readonly database: Database,
     private readonly contract: EventContract,
@@ -59,7 +59,7 @@ export class EventConsumer {
     private readonly retryDelayMs = 250,
   ) {}
 
-  /** Resolves when no event needs to be delivered again. @throws UnavailableError if all of them must be. */
+  /** Resolves when no event needs to be delivered again. @throws UnavailableError if all events must be. */
   async deliver(events: EventRecord[]): Promise<void> {
     try {
       await this.handle(events);
@@ -69,7 +69,7 @@ export class EventConsumer {
     }
   }
 
-  /** Retries parked events that are due. It is meant to be repeated. */
+  /** Retries parked events that are due. It must be called repeatedly. */
   async retryParked(): Promise<void> {
     for (const row of await this.database.query<ParkedRow>(findDue, [this.contract.subject])) {
       const event = {
@@ -90,7 +90,7 @@ export class EventConsumer {
     }
   }
 
-  /** In the traces of what emitted the events. */
+  /** Handles the events in the traces of the requests that emitted them. */
   private async handle(events: EventRecord[]): Promise<void> {
     const handled = events.map(({ subject, traceparent }) => ({
       span: traceparent === undefined ? undefined : startSpan(subject, SpanKind.Consumer, traceparent),
@@ -98,7 +98,7 @@ export class EventConsumer {
     try {
       await withinOneOf(handled, () => this.database.transaction((tx) => this.handleIn(tx, events)));
     } catch (error) {
-      // A batch that fails is handled again one by one.
+      // The events of a failed batch are handled again one by one.
       if (events.length === 1) handled[0]!.span?.fail(error instanceof Error ? error.name : 'failed');
       throw error;
     } finally {
@@ -107,7 +107,7 @@ export class EventConsumer {
   }
 
   private async handleIn(tx: Tx, events: EventRecord[]): Promise<void> {
-    // Sorted, so that two deliveries of the same events do not deadlock.
+    // The ids are sorted, so that two deliveries of the same events do not deadlock.
     const ids = events.map((event) => event.id).sort();
     const recorded = await tx.query<{ event_id: string }>(recordNew, [this.contract.subject, ids]);
     const fresh = new Set(recorded.map((row) => row.event_id));
@@ -153,7 +153,7 @@ export class EventConsumer {
     await this.database.transaction(async (tx) => {
       const [mine] = await tx.query(unpark, [event.subject, event.id]);
       if (!mine) return;
-      // Recorded as handled, because a further delivery would park it again.
+      // The event is recorded as handled, because a further delivery would park it again.
       await tx.query(recordNew, [event.subject, [event.id]]);
       await tx.query(insertDeadLetter, [event.subject, event.id, JSON.stringify(event.payload), String(error)]);
     });

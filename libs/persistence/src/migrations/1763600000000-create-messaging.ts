@@ -1,6 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** The tables that every service has: outbox, inbox, parked events, dead letters, idempotency keys and the payments mode. */
+/**
+ * The tables that every service has: outbox, inbox, parked events, dead letters, idempotency keys and the payments
+ * mode.
+ */
 export class CreateMessaging1763600000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

@@ -157,7 +157,7 @@ describe('events', () => {
       for (let n = 0; n < batches.length; n += 6)
         await Promise.all(batches.slice(n, n + 6).map((batch) => consumer.deliver(batch)));
 
-      // Before anything is tried again: the poison held up nobody.
+      // No retry has happened yet, so the failing event delayed no other event.
       const effects = await counters();
       expect(Object.keys(effects).length).toBe(good.length);
       expect(Object.values(effects).every((times) => times === 1)).toBe(true);

@@ -10,7 +10,7 @@ const take = sql(
   'outbox.take',
   'SELECT id, subject, payload, request_id, traceparent FROM outbox WHERE published_at IS NULL ORDER BY id LIMIT 256 FOR UPDATE SKIP LOCKED',
 );
-/** A slow broker is waited for while the rows are held: another process would only publish them twice. */
+/** The relay waits for a slow broker while it holds the rows, because another process would only publish them twice. */
 const waitForBroker = batchSql('SET LOCAL idle_in_transaction_session_timeout = 30000');
 const markPublished = sql('outbox.mark-published', 'UPDATE outbox SET published_at = now() WHERE id = ANY($1::uuid[])');
 
@@ -24,13 +24,13 @@ interface OutboxRow {
 
 const BATCH = 256;
 const POLL_INTERVAL_MS = 1_000;
-/** Events that come in a row are published this often: together they cost their consumers hardly more than one of them does alone. */
+/** The interval at which a series of events is published. A batch costs the consumers hardly more than one event. */
 const MIN_INTERVAL_MS = 100;
 
 /**
- * Publishes committed events to the bus, at least once, in batches. Each commit of this process wakes it, ten
- * times a second at most, and it polls every second for events of crashed processes. Published rows are kept for three days, so that they can be published again to a
- * broker that lost its data.
+ * Publishes committed events to the bus, at least once, in batches. Each commit of this process wakes it, at most ten
+ * times a second. It also polls every second for events of crashed processes. Published rows are kept for three days,
+ * so that they can be published again to a broker that lost its data.
  */
 export class OutboxRelay {
   private readonly logger = new Logger('OutboxRelay');
@@ -60,7 +60,7 @@ export class OutboxRelay {
   private wake(): void {
     this.again = true;
     if (this.draining || this.stopped.signal.aborted) return;
-    // What it sends is nothing that the request which wakes it does.
+    // The relay's work is not part of the request that wakes it, so it runs outside of the request's trace.
     this.draining = Promise.all([within(undefined, () => this.drain()), this.pause()]).then(() => {
       this.draining = undefined;
       if (this.again && !this.stopped.signal.aborted) this.wake();

@@ -17,7 +17,10 @@ export interface OutgoingEvent<C extends EventContract = EventContract> {
   context: Pick<RequestContext, 'requestId' | 'traceparent'>;
 }
 
-/** Stores events in the transaction of the change that they report. Nobody waits for the statement: it fails its transaction if it fails. */
+/**
+ * Stores events in the transaction of the change that they report. The caller does not wait for the statement; if it
+ * fails, the transaction fails.
+ */
 export class Outbox {
   private wake: () => void = () => {};
 
@@ -32,7 +35,7 @@ export class Outbox {
       events.map((event) => event.contract.subject),
       events.map((event) => JSON.stringify(event.payload)),
       events.map((event) => event.context.requestId),
-      // A job has no trace in its context.
+      // The context of a job contains no trace.
       events.map((event) => event.context.traceparent ?? currentSpan()?.traceparent ?? null),
     ]);
     tx.afterCommit(() => this.wake());

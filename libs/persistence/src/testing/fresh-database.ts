@@ -5,15 +5,15 @@ import { withClient } from './with-client.js';
 
 export interface FreshDatabase {
   readonly database: Database;
-  /** The URL of the login user, who owns the tables and may do what the service's role may not. */
+  /** The URL of the login user, who owns the tables and has more rights than the service's role. */
   readonly url: string;
   /** Runs one statement as the login user, outside the service's role and pool. */
   inspect<Row extends pg.QueryResultRow>(statement: string, values?: unknown[]): Promise<Row[]>;
-  /** Closes `database` and removes what it reached. */
+  /** Closes `database` and removes the database that it used. */
   drop(): Promise<void>;
 }
 
-/** A new, empty, migrated database of its own on the server of TEST_DATABASE_URL, opened as its service opens it. */
+/** Creates an empty, migrated database on the server of TEST_DATABASE_URL, and opens it as its service does. */
 export async function freshDatabase(
   definition: DatabaseDefinition,
   options: Omit<DatabaseOptions, 'url'> = {},
@@ -33,7 +33,7 @@ export async function freshDatabase(
   };
 }
 
-/** An empty database without any schema of ours. @returns its URL, as the login user. */
+/** Creates an empty database without the schemas of the services. @returns its URL, as the login user. */
 export async function createDatabase(name = `test_${randomBytes(6).toString('hex')}`): Promise<string> {
   await withClient(serverUrl(), (client) => client.query(`CREATE DATABASE ${name}`));
   const url = new URL(serverUrl());

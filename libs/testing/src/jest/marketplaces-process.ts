@@ -2,8 +2,9 @@ import type { RunningMarketplace } from '../marketplace/running-marketplace.js';
 import { startMarketplace } from '../marketplace/start-marketplace.js';
 
 /**
- * Quick sweepers and short waits, so that what happens with time happens within a test. What takes minutes, the end of an offer and tests of
- * an endpoint that nobody asked for, happens in no run, however slow: the fuzzer takes every change that it did not make for its own.
+ * Short intervals and waits, so that effects of time occur within a test. Events that take minutes (the expiry of an
+ * offer, and tests of an endpoint without a request) occur in no run, however slow it is, because the fuzzer attributes
+ * every change that it did not make to its own requests.
  */
 const SETTINGS = {
   PAYMENTS_LEDGER_SANDBOX_PENDING_SECONDS: '1',
@@ -14,7 +15,10 @@ const SETTINGS = {
   CATALOG_SWEEP_INTERVAL_MS: '250',
 };
 
-/** Runs the marketplaces of the end-to-end suite, says in one line of JSON where they are, and stops them when standard input closes. */
+/**
+ * Runs the marketplaces of the end-to-end suite, prints their addresses in one line of JSON, and stops them when
+ * standard input closes.
+ */
 const modes = process.argv.slice(2) as RunningMarketplace['mode'][];
 const running: RunningMarketplace[] = [];
 const stop = (): Promise<unknown> => Promise.all(running.map((marketplace) => marketplace.stop()));
@@ -35,7 +39,7 @@ process.stdout.write(
   `${JSON.stringify(running.map(({ mode, baseUrl, databaseUrl }) => ({ mode, baseUrl, databaseUrl })))}\n`,
 );
 
-/** What the services logged as errors, for whoever reads why a test failed. */
+/** Returns the errors in the logs of the services, for the analysis of a failed test. */
 function prefixed(name: string, logs: string): string {
   const errors = logs.split('\n').filter((line) => /^\{"level":[56]0/.test(line));
   return errors.map((line) => `${name} ${line}\n`).join('');

@@ -2,7 +2,7 @@ import { startPostgres } from '@market/embedded-postgres';
 import { rm } from 'node:fs/promises';
 import { temporaryDirectory } from '@market/test-servers';
 
-/** Runs a PostgreSQL whose data nobody will miss, says its URL in one line, and stops when standard input closes. */
+/** Runs a PostgreSQL with temporary data, prints its URL in one line, and stops when standard input closes. */
 const dataDir = await temporaryDirectory('postgres');
 const postgres = await startPostgres({
   dataDir,

@@ -3,18 +3,21 @@ import { fileURLToPath } from 'node:url';
 import { eventually, type OwnProcess, startOwnProcess } from '@market/test-servers';
 
 const REPOSITORY = fileURLToPath(new URL('../../../..', import.meta.url));
-/** A catalog of a million listings reads its index first. */
+/** A catalog of a million listings first reads its index. */
 const START_TIMEOUT_MS = 180_000;
 const STOP_TIMEOUT_MS = 40_000;
 
 export interface AppProcessOptions {
-  /** The folder below apps/. */
+  /** The folder in apps/. */
   app: string;
   env: Record<string, string>;
   internalPort: number;
 }
 
-/** One process of the marketplace as operators run it: built, configured by its environment alone, told apart by its ports. */
+/**
+ * One process of the marketplace as operators run it: built, configured only by its environment, identified by its
+ * ports.
+ */
 export class AppProcess {
   private current: OwnProcess | undefined;
   private readonly past: string[] = [];
@@ -25,8 +28,9 @@ export class AppProcess {
   }
 
   /**
-   * Starts it and waits until it says it is ready. @param env beside and instead of its environment, from now on.
-   * @throws Error with what it wrote when it ends first.
+   * Starts the process and waits until it reports that it is ready.
+   * @param env variables that are added to its environment, for later starts too.
+   * @throws Error with its output if it ends first.
    */
   async start(env: Record<string, string> = {}): Promise<void> {
     Object.assign(this.env, env);
@@ -34,7 +38,8 @@ export class AppProcess {
     await access(entry).catch(() => {
       throw new Error(`${entry} is missing; build it with: npm run build`);
     });
-    // Nothing of the caller's environment but what finding programs takes: what is set there must not decide a test.
+    // Only the variables that are needed to find programs are inherited, so that the caller's environment does not
+    // influence a test.
     const { PATH, HOME, TMPDIR } = process.env;
     this.current = startOwnProcess(process.execPath, [entry], {
       env: { PATH, HOME, TMPDIR, ...this.env, INTERNAL_PORT: String(this.options.internalPort) },
@@ -42,7 +47,7 @@ export class AppProcess {
     await this.untilReady(this.current);
   }
 
-  /** @returns its exit code; null where a signal ended it, or nothing ran. */
+  /** @returns its exit code; null if a signal ended it or no process was running. */
   async stop(signal?: NodeJS.Signals): Promise<number | null> {
     if (!this.current) return null;
     const code = await this.current.stop(signal, STOP_TIMEOUT_MS);

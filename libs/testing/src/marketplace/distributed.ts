@@ -7,7 +7,10 @@ import { PostgresServer } from './postgres-server.js';
 import { AppProcess } from './app-process.js';
 import type { MarketplaceOptions, ProcessName, RunningMarketplace } from './running-marketplace.js';
 
-/** A process a service, against servers of its own: PostgreSQL, Redis, and a NATS that holds each service to its topology. */
+/**
+ * Starts one process for each service, with separate servers: PostgreSQL, Redis, and a NATS that restricts each service
+ * to its topology.
+ */
 export async function startDistributed(
   env: Record<string, string>,
   {

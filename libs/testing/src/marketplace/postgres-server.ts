@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { withClient } from '@market/persistence/testing';
 import { temporaryDirectory } from '@market/test-servers';
 
-/** A PostgreSQL of one's own that keeps its promises on disk, and its port over a crash. */
+/** A separate PostgreSQL that writes durably to disk and keeps its port after a crash. */
 export class PostgresServer {
   private constructor(
     private readonly dataDir: string,
@@ -32,7 +32,7 @@ export class PostgresServer {
     this.server = await open(this.dataDir, port);
   }
 
-  /** Stops it and removes its files. */
+  /** Stops the server and removes its files. */
   async remove(): Promise<void> {
     await this.server.stop();
     await rm(this.dataDir, { recursive: true, force: true, maxRetries: 5 });

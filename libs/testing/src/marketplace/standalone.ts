@@ -39,7 +39,7 @@ export async function startStandalone(env: Record<string, string>): Promise<Runn
       return null;
     },
     async restart(name, changes) {
-      // Its owner starts it again.
+      // The process that owns this PostgreSQL starts it again.
       if (name === 'postgres')
         return eventually(() => withClient(databaseUrl, async () => undefined), { withinMs: 20_000 });
       await standalone.stop();
@@ -52,12 +52,12 @@ export async function startStandalone(env: Record<string, string>): Promise<Runn
   };
 }
 
-/** The embedded PostgreSQL takes another port on each start of its owner; its own files say which. */
+/** The embedded PostgreSQL uses another port at each start of its owner. Its own files contain the port. */
 async function embeddedUrl(dataDir: string): Promise<string> {
   const password = (await readFile(join(dataDir, 'postgres', 'cluster', 'password'), 'utf8')).trim();
   return `postgres://postgres:${password}@127.0.0.1:${(await postmasterFile(dataDir))[3]}/market`;
 }
 
-/** The lines of PostgreSQL's own: first its pid, fourth its port. */
+/** The lines of PostgreSQL's own file: the first is its pid, the fourth its port. */
 const postmasterFile = async (dataDir: string): Promise<string[]> =>
   (await readFile(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8')).split('\n');

@@ -5,8 +5,9 @@ import type { MarketplaceOptions, RunningMarketplace } from './running-marketpla
 import { startStandalone } from './standalone.js';
 
 /**
- * Cheap proofs of work, sellers on this machine; everything else as shipped, but for rates that no client reaches: all tests come from one
- * address, where every agent is registered, and the adversarial ones send thousands of reads and writes as one account.
+ * Inexpensive proofs of work, and sellers on this machine. All other settings are the defaults, except for rate limits
+ * that no client reaches: all tests use one address, from which every agent is registered, and the adversarial tests
+ * send thousands of reads and writes as one account.
  */
 const TEST_SETTINGS = {
   HOST: '127.0.0.1',
@@ -23,7 +24,7 @@ const TEST_SETTINGS = {
 };
 
 /**
- * Starts what `npm run build` built, on free ports and with data of its own, and waits until it takes requests.
+ * Starts the output of `npm run build`, on free ports and with separate data, and waits until it accepts requests.
  * @throws Error with the output of the process that did not start.
  */
 export async function startMarketplace({
@@ -33,7 +34,7 @@ export async function startMarketplace({
 }: MarketplaceOptions): Promise<RunningMarketplace> {
   const settings = { ...TEST_SETTINGS, ...env };
   const marketplace = await (mode === 'standalone' ? startStandalone(settings) : startDistributed(settings, options));
-  // Ready is what a process says of itself; this is what a client sees.
+  // The process reports that it is ready; this checks what a client sees.
   await eventually(() => assertHealthy(marketplace.baseUrl), { withinMs: 10_000 }).catch(async (error: unknown) => {
     await marketplace.stop();
     throw error;

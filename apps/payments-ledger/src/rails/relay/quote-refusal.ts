@@ -4,13 +4,16 @@ import { minimumNotMet } from '../minimum-not-met.js';
 import { RelayRejected, RelayUnavailable } from './relay-api.js';
 import { QuoteTooExpensive, QuoteWithoutFee } from './relay-quote.js';
 
-/** How long a caller should wait before it asks again for a quote that failed for a reason that is not its own. */
+/** How long a caller should wait before it requests a quote again, if the failure was not caused by the request. */
 const RETRY_SECONDS = 10;
 
 const NO_ROUTE =
   /^(NO_QUOTES|NO_(INTERNAL_)?SWAP_ROUTES_FOUND|INSUFFICIENT_LIQUIDITY|INSUFFICIENT_FUNDS|SWAP_IMPACT_TOO_HIGH|CHAIN_DISABLED|ROUTE_TEMPORARILY_RESTRICTED|UNSUPPORTED_.+|INVALID_.+|USER_RECIPIENT_MISMATCH|EXTRA_TXS_NOT_SUPPORTED)$/;
 
-/** The refusal for a quote that brought no offer. Codes: docs.relay.link, "Quote Errors"; an unknown one does not blame the request. */
+/**
+ * The refusal for a quote without an offer. Codes: docs.relay.link, "Quote Errors". An unknown code is not treated as
+ * an error of the request.
+ */
 export function quoteRefusal(error: unknown, provider: string): Refusal {
   if (error instanceof QuoteWithoutFee) return minimumNotMet();
   if (error instanceof QuoteTooExpensive) return refuse(createOffer, 'payment_route_unavailable', {});

@@ -11,7 +11,7 @@ export interface RelayApiSettings {
   statusesPerMinute: number;
 }
 
-/** Relay refused, with a code of its own. Source: docs.relay.link, "Quote Errors". */
+/** Relay rejected the request with an error code. Source: docs.relay.link, "Quote Errors". */
 export class RelayRejected extends Error {
   override readonly name = 'RelayRefused';
   constructor(readonly errorCode: string) {
@@ -31,14 +31,19 @@ export class RelayUnavailable extends Error {
 }
 
 const MAX_RESPONSE_BYTES = 262_144;
-/** How long no request is sent to Relay after one failed, so that callers do not wait for a service that may be down. */
+/**
+ * How long no request is sent to Relay after one failed, so that callers do not wait for a service that may be down.
+ */
 const BACKOFF_SECONDS = 2;
-/** The pause when Relay does not say how long it should be. */
+/** The pause if Relay does not say how long it should be. */
 const LIMITED_SECONDS = 10;
 const MAX_BACKOFF_SECONDS = 600;
 const ERROR_CODE = /^[A-Z][A-Z0-9_]{1,63}$/;
 
-/** The two requests of Relay's HTTP interface that a payment needs, within Relay's published rate limits. Source: docs.relay.link. */
+/**
+ * The two requests of Relay's HTTP interface that payments need, within Relay's published rate limits. Source:
+ * docs.relay.link.
+ */
 export class RelayApi {
   private readonly quotes: RequestBudget;
   private readonly statuses: RequestBudget;
@@ -105,7 +110,7 @@ export class RelayApi {
   }
 }
 
-/** `Retry-After` in seconds or as a date. */
+/** Parses `Retry-After`, which is a number of seconds or a date. */
 function retryAfterSeconds(header: string | null): number {
   const seconds = /^\d{1,15}$/.test(header ?? '')
     ? Number(header)

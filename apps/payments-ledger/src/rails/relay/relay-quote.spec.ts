@@ -16,7 +16,7 @@ const DEPOSIT = '0x3333333333333333333333333333333333333333';
 
 type QuoteV2 = paths['/quote/v2']['post'];
 
-/** A quarter of a dollar, of which the seller gets 95 %. */
+/** An order of a quarter of a dollar, of which the seller gets 95 %. */
 const terms = (changes: Partial<QuoteTerms> = {}): QuoteTerms => ({
   draft: { priceMicros: 250_000n, netMicros: 237_500n, feeBps: 500 },
   from: place('eip155:42161', 'ETH'),
@@ -30,7 +30,7 @@ const terms = (changes: Partial<QuoteTerms> = {}): QuoteTerms => ({
   ...changes,
 });
 
-/** As Relay documents it, and as the types of its SDK have it; only what a test changes is different. */
+/** Returns an answer as Relay's documentation and the types of its SDK define it, with the changes of a test. */
 function answer(change: (document: Documented) => void = () => {}): unknown {
   const document: Documented = {
     steps: [

@@ -33,7 +33,7 @@ export class QuoteTooExpensive extends Error {
   override readonly name = 'QuoteTooDear';
 }
 
-/** Relay would not take the marketplace's fee, as it does below some amount on one chain. */
+/** Relay would not pay the marketplace's fee, which happens below some amount on one chain. */
 export class QuoteWithoutFee extends Error {
   override readonly name = 'QuoteWithoutFee';
 }
@@ -59,8 +59,9 @@ const quoteAnswer = z.object({
 });
 
 /**
- * Body of `POST /quote/v2`: asks for a deposit address that is bound to this order and pays the seller its exact part; the
- * marketplace's fee and Relay's are added to it. Source: docs.relay.link, "Get Quote v2", "Deposit Addresses", "Trade Types", "App Fees".
+ * The body of `POST /quote/v2`. It requests a deposit address that is bound to this order and pays the seller its exact
+ * part. The marketplace's fee and Relay's fees are added to it. Source: docs.relay.link, "Get Quote v2", "Deposit
+ * Addresses", "Trade Types", "App Fees".
  */
 export const quoteRequest = ({ draft, from, to, payer, payout, feeRecipient, referrer, ttlSeconds }: QuoteTerms) => ({
   user: payer,
@@ -120,7 +121,10 @@ const outputOf = ({ netMicros }: Pick<DraftOffer, 'netMicros'>, to: RelayAsset):
 const takesFee = ({ feeBps }: Pick<DraftOffer, 'feeBps'>, feeRecipient: string | undefined): boolean =>
   feeBps > 0 && feeRecipient !== undefined;
 
-/** The value of an amount in micros, rounded down. One USDC is one dollar; Relay tells it for other currencies, else it is null. */
+/**
+ * The value of an amount in micros, rounded down. One USDC counts as one dollar. For other currencies Relay reports the
+ * value; without it, the result is null.
+ */
 function worthMicros({ currency }: RelayAsset, { amount, amountUsd }: z.output<typeof amountAnswer>): Micros | null {
   const units = currency === 'USDC' ? BigInt(amount) * 10n ** 12n : parseDecimal(amountUsd ?? '', 18);
   return units === null ? null : units / 10n ** 12n;

@@ -11,13 +11,13 @@ export interface RelayAsset {
   currency: Currency;
   decimals: number;
   chainType: 'evm' | 'solana';
-  /** Relay's number of the chain: the chain's own id for EVM chains, else a number that Relay assigned. */
+  /** Relay's number of the chain: the chain's own id for EVM chains, otherwise a number that Relay assigned. */
   chainId: number;
-  /** Relay's name of the currency: its contract or mint, or the zero address for the native coin of the chain. */
+  /** Relay's identifier of the currency: its contract or mint, or the zero address for the native coin of the chain. */
   address: string;
 }
 
-/** A currency on a chain in which buyers may pay, and the lowest price in micros that may be paid there. */
+/** A currency on a chain in which buyers may pay, with its lowest price in micros. */
 export interface RelayRoute extends RelayAsset {
   minimumMicros: Micros;
 }
@@ -34,7 +34,10 @@ const MIN_PRICE: Record<RelayAsset['chainType'], Micros> = { evm: 100_000n, sola
 
 const PLACE = /^((?:eip155|solana):[0-9A-Za-z]{1,32}):(USDC|ETH|SOL)(?:=([\d.]+))?$/;
 
-/** `eip155:8453:ETH=0.25,solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:SOL`: where buyers may pay, and the lowest price in dollars. */
+/**
+ * Parses `eip155:8453:ETH=0.25,solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:SOL`: where buyers may pay, with the lowest
+ * price in dollars.
+ */
 export const relayRoutes = (text: string, context: z.RefinementCtx): RelayRoute[] =>
   text.split(',').flatMap((entry) => {
     const { place, least } = read(entry.trim());
@@ -46,7 +49,10 @@ export const relayRoutes = (text: string, context: z.RefinementCtx): RelayRoute[
     return [];
   });
 
-/** The chain on which sellers are paid, in USDC only: what arrives equals the price, without an exchange rate. */
+/**
+ * The chain on which sellers are paid. The currency is USDC only, so that the received amount equals the price without
+ * an exchange rate.
+ */
 export const relayDestination = (text: string, context: z.RefinementCtx): RelayAsset => {
   const { place, least } = read(text);
   if (place?.currency === 'USDC' && least === undefined) return place;
@@ -59,7 +65,7 @@ function read(text: string): { place: RelayAsset | undefined; least: string | un
   return { place: network && currency ? assetOf(network, currency as Currency) : undefined, least };
 }
 
-/** Undefined for a currency that Relay is not known to serve. */
+/** Returns undefined for a currency that Relay is not known to serve. */
 export function assetOf(network: string, currency: Currency): RelayAsset | undefined {
   return network.startsWith('eip155:') ? evmAsset(network, currency) : solanaAsset(network, currency);
 }

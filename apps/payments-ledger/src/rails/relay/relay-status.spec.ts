@@ -2,7 +2,7 @@ import type { paths } from '@relayprotocol/relay-sdk';
 import { nextState, type PaymentState } from '../../payments/payment-state.js';
 import { dispositionOf, observationOf, readStatus, RELAY_STATUSES } from './relay-status.js';
 
-/** Each status that Relay's SDK knows: one more there does not compile here. */
+/** All statuses of Relay's SDK. If the SDK adds one, this does not compile. */
 const STATUSES_OF_SDK: Record<
   NonNullable<paths['/intents/status/v3']['get']['responses']['200']['content']['application/json']['status']>,
   true

@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import type { Observation } from '../../payments/payment-state.js';
 
-/** The states of a request at Relay. Source: docs.relay.link, "Get Status", "Webhooks"; its SDK has all of them but `delayed`. */
+/**
+ * The states of a request at Relay. Source: docs.relay.link, "Get Status", "Webhooks". Relay's SDK has all of them
+ * except `delayed`.
+ */
 export const RELAY_STATUSES = [
   'waiting',
   'depositing',
@@ -14,7 +17,7 @@ export const RELAY_STATUSES = [
 ] as const;
 
 const hash = z.string().regex(/^[0-9A-Za-z]{1,128}$/);
-/** A reason that people read; a malformed one is dropped. Relay writes N/A when there is none. */
+/** A reason for people to read. A malformed one is dropped. Relay writes N/A if there is none. */
 const reason = z
   .string()
   .regex(/^(?!N\/A$)[\w .:/-]{1,100}$/)
@@ -30,7 +33,7 @@ const statusAnswer = z.object({
 });
 export type RelayStatus = z.output<typeof statusAnswer>;
 
-/** @throws Error when the answer is not as documented or names another chain, because it then says nothing about the payment. */
+/** @throws Error if the answer is malformed or names another chain, because it then says nothing about the payment. */
 export function readStatus(answer: unknown, originChainId: number): RelayStatus {
   const parsed = statusAnswer.safeParse(answer);
   if (!parsed.success)
@@ -45,9 +48,9 @@ export function readStatus(answer: unknown, originChainId: number): RelayStatus 
 }
 
 /**
- * Relay accepts the exact amount. It sends back any other amount, and what exceeds the exact one. So an offer is paid in full
- * or not at all, and the marketplace does not owe what Relay keeps or sends back.
- * @param isOver whether money that still arrives can no longer pay the offer
+ * Relay accepts the exact amount only. It sends back any other amount and any surplus. An offer is therefore paid in
+ * full or not at all, and the marketplace does not owe what Relay keeps or sends back.
+ * @param isOver whether money that still arrives can no longer pay the offer.
  */
 export function observationOf(status: RelayStatus, amountBaseUnits: bigint, isOver: boolean): Observation {
   const nothing = { receivedBaseUnits: 0n, arriving: false, transactionHash: null };
@@ -63,7 +66,7 @@ export function observationOf(status: RelayStatus, amountBaseUnits: bigint, isOv
       };
     case 'refund':
       return { ...nothing, failed: true, isClosed: true };
-    // A failure is not final at Relay, which usually makes a refund next. It is asked again when the offer expires.
+    // A failure is not final at Relay, which usually makes a refund next. Relay is asked again when the offer expires.
     case 'failure':
       return { ...nothing, failed: true, isClosed: isOver };
     default:
@@ -71,7 +74,7 @@ export function observationOf(status: RelayStatus, amountBaseUnits: bigint, isOv
   }
 }
 
-/** What Relay did with money that it received and did not deliver; null when it received none. */
+/** What Relay did with money that it received and did not deliver; null if it received none. */
 export function dispositionOf({
   status,
   inTxHashes,
@@ -98,6 +101,6 @@ export function dispositionOf({
   }
 }
 
-/** The transaction that paid the seller, or else the one that paid Relay. */
+/** The transaction that paid the seller, or otherwise the one that paid Relay. */
 const transactionOf = ({ txHashes, inTxHashes }: RelayStatus): string | null =>
   txHashes?.[0] ?? inTxHashes?.[0] ?? null;

@@ -26,19 +26,19 @@ export interface RelayRailSettings extends RelayApiSettings {
   /** The EVM address to which Relay credits the marketplace's fee. */
   feeRecipient: string | undefined;
   referrer: string;
-  /** How long an offer can be paid. Relay sends back what arrives later. */
+  /** How long an offer can be paid. Relay sends back money that arrives later. */
   ttlSeconds: number;
   mostCostMicros: bigint;
 }
 
 /** The shortest time that Relay accepts. */
 const MIN_TTL_SECONDS = 600;
-/** After this time, money that was in transit when the offer expired has arrived or was sent back. */
+/** Money that was in transit when the offer expired has arrived or was sent back within this time. */
 const SETTLED_AFTER_MS = 3_600_000;
 
 /**
- * Payments through Relay: a buyer pays in any currency and on any chain that Relay serves, and the seller receives USDC in its own
- * wallet. The marketplace holds no money and no key; the state of a payment is what Relay reports.
+ * Payments through Relay. A buyer pays in any currency on any chain that Relay serves, and the seller receives USDC in
+ * its own wallet. The marketplace holds no money and no key. The state of a payment is the state that Relay reports.
  */
 export class RelayRail implements PaymentRail {
   readonly id = 'relay';
@@ -46,7 +46,7 @@ export class RelayRail implements PaymentRail {
   private readonly logger = new Logger('RelayRail');
   private readonly api: RelayApi;
   private readonly ttlSeconds: number;
-  /** Requests in flight by request id; concurrent callers share one answer. */
+  /** Requests in progress by request id. Concurrent callers share one answer. */
   private readonly asked = new Map<string, Promise<RelayStatus>>();
 
   constructor(
@@ -68,7 +68,10 @@ export class RelayRail implements PaymentRail {
     }));
   }
 
-  /** One bus request and one request to Relay. The offer ends no earlier than at Relay, so that none is paid after its end. */
+  /**
+   * Makes one bus request and one request to Relay. The offer ends no earlier than at Relay, so that Relay delivers no
+   * payment after the offer has ended.
+   */
   async open(draft: DraftOffer, context: RequestContext): Promise<Opening> {
     if (draft.netMicros === 0n) throw minimumNotMet();
     const { depositAddress: payTo, ...quoted } = await this.quote(await this.termsOf(draft, context));

@@ -1,6 +1,9 @@
 const WINDOW_MS = 60_000;
 
-/** Limits the requests to another party in a minute, and pauses them when it asks for that. Times are those of a monotonic clock. */
+/**
+ * Limits the requests to another party per minute, and pauses them if that party requests it. Times are those of a
+ * monotonic clock.
+ */
 export class RequestBudget {
   private readonly sent: number[] = [];
   private restUntil = -Infinity;
@@ -10,7 +13,7 @@ export class RequestBudget {
     private readonly elapsed: () => number = () => performance.now(),
   ) {}
 
-  /** Takes a request from the budget. @returns 0, or in how many seconds the next one is available. */
+  /** Takes a request from the budget. @returns 0, or the number of seconds until the next request is available. */
   take(): number {
     const now = this.elapsed();
     while (this.sent[0] !== undefined && this.sent[0] <= now - WINDOW_MS) this.sent.shift();

@@ -17,7 +17,10 @@ import type { SellerWallets } from '../seller-wallets.js';
 import { evmRequirements } from '../x402/exact-evm.js';
 import { SandboxFacilitator } from '../x402/sandbox-facilitator.js';
 
-/** By the clock and not by `now()`, which for a transaction that waited its turn is before the transfer it waited for. */
+/**
+ * Uses the clock instead of `now()`: in a transaction that waited for a lock, `now()` is earlier than the transfer that
+ * held the lock.
+ */
 const transfersTo = sql(
   'sandbox.transfers-to',
   `SELECT coalesce(sum(amount_base_units), 0) AS sent, coalesce(sum(amount_base_units) FILTER (WHERE final_at <= clock_timestamp()), 0) AS received,
@@ -27,16 +30,16 @@ const transfersTo = sql(
 
 const BASE_SEPOLIA = 'eip155:84532';
 const SOLANA_DEVNET = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
-/** Addresses of nobody: what is sent there on a real chain is lost. */
+/** Addresses that nobody owns. Money sent to them on a real chain is lost. */
 const PLAY_ADDRESS: Record<string, string> = {
   [BASE_SEPOLIA]: '0x5A4dB0c500000000000000000000000000000402',
   [SOLANA_DEVNET]: 'Sandbox111111111111111111111111111111111111',
 };
 export const PLAY_PAYEE = PLAY_ADDRESS[BASE_SEPOLIA]!;
-/** A dime, below which the interface sends buyers to the SOL route. */
+/** Ten cents. Below this price, buyers use the SOL route. */
 const MINIMUM_MICROS = 100_000n;
 
-/** The prices of ETH and SOL are play prices, and never change. */
+/** The prices of ETH and SOL are fictitious and never change. */
 const ROUTES: (Route & { unitPriceMicros: bigint })[] = [
   { ...USDC_TERMS, network: BASE_SEPOLIA, scheme: 'deposit', minimumMicros: MINIMUM_MICROS },
   {
@@ -57,13 +60,16 @@ const ROUTES: (Route & { unitPriceMicros: bigint })[] = [
   },
 ];
 
-/** Money without a chain: its transfers are rows that `POST /sandbox/payments/{id}/pay` writes. Everything behind it is real. */
+/**
+ * A rail without a chain. Its transfers are rows that `POST /sandbox/payments/{id}/pay` writes. Everything else is the
+ * same as with real money.
+ */
 export class SandboxRail implements PaymentRail {
   readonly id = 'sandbox';
   readonly prunable = true;
   readonly authoritative = true;
 
-  /** @param sellers whom signed payments pay; null where they pay the operator. */
+  /** @param sellers the wallets of sellers that signed payments pay; null if signed payments pay the operator. */
   constructor(
     private readonly database: Database,
     private readonly facilitator: SandboxFacilitator,
@@ -87,7 +93,10 @@ export class SandboxRail implements PaymentRail {
     return { ...payee!, amountBaseUnits };
   }
 
-  /** A seller without an EVM wallet is paid at an address of nobody, so that the sandbox works for everybody. */
+  /**
+   * Payments to a seller without an EVM wallet go to an address that nobody owns, so that every seller can use the
+   * sandbox.
+   */
   private async payeesOf(sellerIds: readonly string[], context: RequestContext): Promise<ExactPayee[]> {
     const wallets = this.sellers ? await this.sellers.find(sellerIds, 'evm', context) : sellerIds.map(() => null);
     return wallets.map((address) =>
@@ -95,7 +104,7 @@ export class SandboxRail implements PaymentRail {
     );
   }
 
-  /** Clients of x402 know USDC on this chain; what they sign is checked as it would be there. */
+  /** x402 clients know USDC on this chain. Signatures are checked as on the real chain. */
   readonly exact: NonNullable<PaymentRail['exact']> = {
     payTo: this.sellers ? null : PLAY_PAYEE,
     payeesOf: (sellerIds, context) => this.payeesOf(sellerIds, context),

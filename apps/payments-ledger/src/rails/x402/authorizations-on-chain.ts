@@ -22,7 +22,10 @@ import {
 } from './facilitator.js';
 import type { X402Chain } from './x402-settings.js';
 
-/** Of EIP-3009 and ERC-20, as USDC has them: the use of an authorization is logged right before its transfer. Source: FiatTokenV2_2 of github.com/circlefin/stablecoin-evm. */
+/**
+ * Events of EIP-3009 and ERC-20 as USDC emits them: the use of an authorization is logged immediately before its
+ * transfer. Source: FiatTokenV2_2 of github.com/circlefin/stablecoin-evm.
+ */
 const abi = parseAbi([
   'function balanceOf(address owner) view returns (uint256)',
   'function authorizationState(address authorizer, bytes32 nonce) view returns (bool)',
@@ -32,14 +35,14 @@ const abi = parseAbi([
 ]);
 const RECEIPT_POLL_MS = 250;
 const SPENT_ELSEWHERE: Settlement = { settled: false, reason: 'invalid_exact_evm_nonce_already_used' };
-/** What public RPC servers allow in one request for logs. */
+/** The maximum that public RPC servers allow in one request for logs. */
 const BLOCKS_PER_LOG_REQUEST = 1_000n;
 /** Two weeks of two-second blocks. */
 const MAX_LOG_REQUESTS = 600;
 
 /**
- * What one chain says of signed authorizations, through one or two RPC servers. One that is down, lags behind, serves another
- * chain or contradicts the other leaves the outcome open.
+ * Reads the outcome of signed authorizations from one chain, through one or two RPC servers. If a server is down, lags
+ * behind, serves another chain or contradicts the other, the outcome stays unknown.
  */
 export class AuthorizationsOnChain implements SettlementWitness {
   private readonly servers: PublicClient[];
@@ -53,7 +56,10 @@ export class AuthorizationsOnChain implements SettlementWitness {
     );
   }
 
-  /** Settled where its use and its transfer stand in a block; refused where it never can be settled any more; else null. */
+  /**
+   * Settled if a block contains the use and its transfer; refused if the authorization can never be settled any more;
+   * otherwise null.
+   */
   async settlementOf(authorization: HeldAuthorization, requirements: ExactRequirements): Promise<Settlement | null> {
     if (this.servers.length === 0) throw new Error(`no RPC server of ${this.chain.network} is configured`);
     const [first, ...others] = await Promise.all(
@@ -80,7 +86,7 @@ export class AuthorizationsOnChain implements SettlementWitness {
     }
   }
 
-  /** Also where its payer has cancelled it. */
+  /** Also true if the payer has cancelled the authorization. */
   async isUsed({ payer, nonce }: HeldAuthorization, { asset }: ExactRequirements): Promise<boolean> {
     const [server] = this.servers;
     return server
@@ -111,7 +117,8 @@ export class AuthorizationsOnChain implements SettlementWitness {
     const { chainId, network } = this.chain;
     const serves = await server.getChainId();
     if (serves !== chainId) throw new Error(`the RPC server for ${network} serves chain ${serves}`);
-    // Asked for first: an authorization cannot be used after a block that is past its time, so what is unused after it stays so.
+    // The final block is read first. A block later than the authorization's end cannot use it, so an authorization that
+    // is unused after such a block stays unused.
     const final = await server.getBlock({ blockTag: 'finalized' });
     const isSpent = await server.readContract({
       address: requirements.asset as Address,
@@ -125,7 +132,11 @@ export class AuthorizationsOnChain implements SettlementWitness {
     return outcome.settled || isOver ? outcome : null;
   }
 
-  /** What the authorization was spent on: its amount for its recipient, something else, or nothing, where its payer cancelled it. @throws Error when no log says so. */
+  /**
+   * Returns what the authorization was spent on: its amount for its recipient, something else, or nothing if its payer
+   * cancelled it.
+   * @throws Error if no log shows it.
+   */
   private async outcomeOf(
     server: PublicClient,
     { payer, nonce, heldAt }: Pick<HeldAuthorization, 'payer' | 'nonce' | 'heldAt'>,
@@ -160,7 +171,7 @@ export class AuthorizationsOnChain implements SettlementWitness {
   }
 }
 
-/** Whether a transaction used the authorization, for its amount and its recipient. */
+/** Whether a transaction used the authorization for its amount and its recipient. */
 function pays(
   { status, logs }: TransactionReceipt,
   { payer, nonce }: Pick<HeldAuthorization, 'payer' | 'nonce'>,
@@ -170,7 +181,7 @@ function pays(
   const used = parseEventLogs({ abi, eventName: 'AuthorizationUsed', logs: ofAsset }).find(
     ({ args }) => isAddressEqual(args.authorizer, payer as Address) && args.nonce.toLowerCase() === nonce,
   );
-  // Of the next log alone: others of the transaction may belong to another authorization.
+  // Only the next log counts, because other logs of the transaction may belong to another authorization.
   const [transfer] = parseEventLogs({
     abi,
     eventName: 'Transfer',

@@ -13,15 +13,21 @@ type EvmRejection =
 /** A signature that ends sooner than this cannot be settled in time. Source: the reference facilitator. */
 const MIN_SECONDS_LEFT = 6n;
 
-/** One that is good for much longer than was asked could keep its payment open for as long; a client's clock may be wrong by so much. */
+/**
+ * An authorization that is valid for much longer than requested could keep its payment open as long. This margin covers
+ * differences of clients' clocks.
+ */
 const MAX_SECONDS_AFTER_OFFER = 3_600n;
 
-/** How long clients are asked to sign for: a slow seller's time, the settlement after it, and room for another try. */
+/**
+ * The validity that clients are asked for: the time of a slow seller, the settlement after it, and a second attempt.
+ */
 const AUTHORIZATION_SECONDS = 600;
 
 /**
- * What a client signs by EIP-3009 on an EVM chain. Source: schemes/exact/scheme_exact_evm.md of github.com/coinbase/x402.
- * @param asset the contract that is USDC on the route's chain.
+ * The terms that a client signs by EIP-3009 on an EVM chain. Source: schemes/exact/scheme_exact_evm.md of
+ * github.com/coinbase/x402.
+ * @param asset the contract of USDC on the route's chain.
  */
 export const evmRequirements = (
   { relayRequestId, route: { network }, amountBaseUnits, payTo }: SignableOffer,
@@ -38,7 +44,7 @@ export const evmRequirements = (
 
 const rejected = (reason: EvmRejection): Rejected => ({ valid: false, reason });
 
-/** Only signatures that a token contract accepts, too: 65 bytes, v 27 or 28, low s. */
+/** Accepts only signatures that a token contract accepts too: 65 bytes, v 27 or 28, low s. */
 export async function signerOfEvm(
   { signature, authorization }: EvmPayload,
   asked: ExactRequirements,
@@ -86,7 +92,7 @@ async function recoverSigner(
       signature,
     });
   } catch {
-    // Numbers beyond 256 bits cannot be hashed, and r and s beyond the order of the curve sign nothing.
+    // Numbers beyond 256 bits cannot be hashed, and values of r and s beyond the order of the curve are no signature.
     return null;
   }
 }

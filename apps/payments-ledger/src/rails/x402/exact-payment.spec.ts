@@ -15,7 +15,7 @@ const asked: ExactRequirements = {
   extra: { name: 'USDC', version: '2', relayRequestId: `0x${'ab'.repeat(32)}` },
 };
 
-/** Made by the stock client, as it goes over the wire. */
+/** A payload from the stock client, as it is sent over the wire. */
 async function wirePayload(
   requirements: ExactRequirements = asked,
 ): Promise<Record<string, unknown> & { payload: { signature: string; authorization: Record<string, string> } }> {
@@ -91,7 +91,7 @@ describe('an exact payment on EVM', () => {
       valid: false,
       reason: 'invalid_exact_evm_payload_authorization_valid_before',
     });
-    // Nor one that is good for much longer than was asked for.
+    // An authorization that is valid for much longer than requested is rejected too.
     const longest = BigInt(asked.maxTimeoutSeconds) + 3_600n;
     expect(await check(wire, asked, validBefore - longest)).toMatchObject({ valid: true });
     expect(await check(wire, asked, validBefore - longest - 1n)).toEqual({

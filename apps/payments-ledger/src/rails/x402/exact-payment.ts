@@ -2,19 +2,19 @@ import { relayRequestId } from '@market/contracts';
 import { z } from 'zod';
 
 /**
- * What a stock x402 client is asked to sign: `PaymentRequirements` of x402 version 2, scheme `exact`. Clients hand all of `extra`
- * back unchanged. Source: x402-specification-v2.md and schemes/exact of github.com/coinbase/x402.
+ * The terms that a stock x402 client is asked to sign: `PaymentRequirements` of x402 version 2, scheme `exact`. Clients
+ * return all of `extra` unchanged. Source: x402-specification-v2.md and schemes/exact of github.com/coinbase/x402.
  */
 export interface ExactRequirements {
   scheme: 'exact';
-  /** CAIP-2. */
+  /** CAIP-2 id. */
   network: string;
   /** Base units as decimal text. */
   amount: string;
-  /** The contract (EVM) or the mint (Solana) that is USDC on the network. */
+  /** The contract (EVM) or the mint (Solana) of USDC on the network. */
   asset: string;
   payTo: string;
-  /** How long the signature must stay good: as long as the seller may take, and the settlement after it. */
+  /** How long the signature must be valid: the longest time of the seller and of the settlement after it. */
   maxTimeoutSeconds: number;
   extra: {
     /** EVM: the token's EIP-712 domain. */
@@ -22,10 +22,10 @@ export interface ExactRequirements {
     version?: string;
     /** Solana: the account of the facilitator that pays the transaction's fee. */
     feePayer?: string;
-    /** Solana: the memo of the transaction, which names the offer on the chain. */
+    /** Solana: the memo of the transaction, which identifies the offer on the chain. */
     memo?: string;
     relayRequestId: string;
-    /** Of a keyless offer: its sealed terms. */
+    /** Keyless offers: the sealed terms. */
     offer?: string;
   };
 }
@@ -49,7 +49,7 @@ const evmPayload = z.looseObject({
   }),
 });
 
-/** A transaction of Solana that its payer has signed and its fee payer has not, in base64. */
+/** A Solana transaction in base64 that its payer has signed and its fee payer has not. */
 const solanaPayload = z.looseObject({ transaction: z.base64().max(4_096) });
 
 const payloadSchema = z.looseObject({
@@ -66,12 +66,12 @@ export type EvmPayload = z.output<typeof evmPayload>;
 export type SolanaPayload = z.output<typeof solanaPayload>;
 
 /**
- * A decoded `PAYMENT-SIGNATURE`. What else it carries is not read here; a facilitator is given all of it, made from `text`
- * each time, so that what it settles is what it verified.
+ * A decoded `PAYMENT-SIGNATURE`. Other fields are not read here. The facilitator receives all fields, decoded from
+ * `text` each time, so that it settles exactly what it verified.
  */
 export type ExactPayload = z.output<typeof payloadSchema> & { text: string };
 
-/** Undefined where the text is no payload of x402. */
+/** Returns undefined if the text is not an x402 payload. */
 export function parsePayload(text: string): ExactPayload | undefined {
   try {
     return { ...payloadSchema.parse(JSON.parse(text)), text };
@@ -80,20 +80,26 @@ export function parsePayload(text: string): ExactPayload | undefined {
   }
 }
 
-/** Who pays, and what names this authorization on its chain: no two of one payer share a nonce. */
+/**
+ * The payer, and the nonce that identifies the authorization on its chain. No two authorizations of one payer have the
+ * same nonce.
+ */
 export interface Authorization {
   payer: string;
   /** EVM: the nonce of EIP-3009. Solana: the hash of the signed message. */
   nonce: string;
-  /** In seconds since 1970. On Solana an estimate: a transaction ends with its blockhash, which is counted in blocks. */
+  /**
+   * In seconds since 1970. On Solana it is an estimate, because a transaction expires with its blockhash, whose
+   * lifetime is counted in blocks.
+   */
   validBefore: bigint;
 }
 
-/** With the protocol's word for the reason, where it has one. */
+/** The reason is the protocol's error code if it defines one. */
 export type Rejected = { valid: false; reason: string };
 export type Judgement = { valid: true; authorization: Authorization } | Rejected;
 
-/** What must be known of an offer to ask for a signature. */
+/** The data of an offer that a request for a signature needs. */
 export interface SignableOffer {
   relayRequestId: string;
   route: { network: string };

@@ -13,7 +13,7 @@ import { judgeSolana, signerOfSolana } from './exact-solana.js';
 
 const rejected = (reason: string): Rejected => ({ valid: false, reason });
 
-/** Who signed for exactly these terms, in the order the protocol names: terms, signature, recipient. */
+/** Returns who signed exactly these terms. Checks in the order of the protocol: terms, signature, recipient. */
 export async function signedBy(
   { accepted, payload }: ExactPayload,
   asked: ExactRequirements,
@@ -27,9 +27,10 @@ export async function signedBy(
 }
 
 /**
- * Whether what `payer` signed for an offer is its amount, good at this time and for `secondsNeeded` more, in which the seller
- * answers. The payer's balance, and whether the authorization was used on the chain, are for the facilitator to know.
- * @param payload one that `signedBy` has accepted for these terms.
+ * Checks that `payer` signed the amount of the offer, and that the signature is valid now and for `secondsNeeded` more,
+ * in which the seller answers. The facilitator checks the payer's balance and whether the authorization was used on the
+ * chain.
+ * @param payload a payload that `signedBy` has accepted for these terms.
  */
 export const judgeSigned = (
   { payload }: ExactPayload,

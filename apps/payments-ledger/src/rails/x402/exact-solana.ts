@@ -10,7 +10,7 @@ import {
 } from '@solana/kit';
 import type { ExactRequirements, Judgement, Rejected, SignableOffer, SolanaPayload } from './exact-payment.js';
 
-/** Words of `@x402/svm`, which is the reference. */
+/** Error codes of `@x402/svm`, the reference implementation. */
 type SolanaRejection =
   | 'invalid_exact_svm_payload_transaction_could_not_be_decoded'
   | 'invalid_exact_svm_fee_payer_mismatch'
@@ -24,15 +24,19 @@ type SolanaRejection =
 const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA' as Address;
 const ASSOCIATED_TOKEN_PROGRAM = 'ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL' as Address;
 const MEMO_PROGRAM = 'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr';
-/** The instruction TransferChecked: its number, the amount as u64, the decimals. Accounts: source, mint, destination, authority. */
+/**
+ * The instruction TransferChecked: its number, the amount as u64, the decimals. Accounts: source, mint, destination,
+ * authority.
+ */
 const TRANSFER_CHECKED = 12;
 
-/** A transaction is good for 150 blocks after the one that its blockhash names, which is a minute at 400 ms a block. */
+/** A transaction is valid for 150 blocks after the block of its blockhash, which is one minute at 400 ms per block. */
 const TRANSACTION_SECONDS = 60;
 
 /**
- * What a client signs on Solana: a transaction with one transfer of USDC, whose fee the facilitator pays. The memo binds it to the offer,
- * and the chain keeps it. Source: schemes/exact/scheme_exact_svm.md of github.com/coinbase/x402.
+ * The terms that a client signs on Solana: a transaction with one transfer of USDC, whose fee the facilitator pays. The
+ * memo binds the transaction to the offer and is stored on the chain. Source: schemes/exact/scheme_exact_svm.md of
+ * github.com/coinbase/x402.
  */
 export const solanaRequirements = (
   { relayRequestId, route: { network }, amountBaseUnits, payTo }: SignableOffer,
@@ -52,12 +56,15 @@ export const solanaRequirements = (
 export interface SignedTransaction {
   messageBytes: Buffer;
   blockhash: string;
-  /** The fee payer first; the signature of an account that has not signed yet is null. */
+  /** The fee payer is first. The signature of an account that has not signed yet is null. */
   signers: { address: Address; signature: Uint8Array | null }[];
   instructions: { program: Address; accounts: Address[]; data: Buffer }[];
 }
 
-/** Null where the text is no transaction of a version that x402 has, or one whose accounts stand in tables of the chain. */
+/**
+ * Returns null if the text is not a transaction of a version that x402 supports, or if the transaction uses address
+ * lookup tables.
+ */
 export function readTransaction(base64: string): SignedTransaction | null {
   try {
     const { messageBytes, signatures } = getTransactionDecoder().decode(getBase64Encoder().encode(base64));
@@ -99,8 +106,9 @@ export async function tokenAccountOf(owner: string, mint: string): Promise<Addre
 const rejected = (reason: SolanaRejection): Rejected => ({ valid: false, reason });
 
 /**
- * Who signed a transaction with exactly one instruction of the token program, which transfers the asset to the recipient, and with the
- * offer's memo. Which other instructions it may have, and its simulation, are for the facilitator to check.
+ * Returns who signed a transaction. The transaction must have exactly one instruction of the token program, which
+ * transfers the asset to the recipient, and the offer's memo. The facilitator checks the other instructions and
+ * simulates the transaction.
  */
 export async function signerOfSolana(
   { transaction: text }: SolanaPayload,
@@ -125,7 +133,10 @@ export async function signerOfSolana(
   return { valid: true, payer: transfer.authority };
 }
 
-/** When its blockhash ends, the chain alone knows; `validBefore` gives the call its time and as long as a new transaction is good. */
+/**
+ * Only the chain knows when the blockhash expires. `validBefore` is therefore an estimate: the time that the call needs
+ * plus the lifetime of a new transaction.
+ */
 export function judgeSolana(
   { transaction: text }: SolanaPayload,
   payer: string,

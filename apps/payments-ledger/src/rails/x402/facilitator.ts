@@ -11,37 +11,45 @@ export interface HeldAuthorization extends Authorization {
   text: string;
 }
 
-/** A transaction that no block of its chain has. */
+/** No block of the chain contains the transaction. */
 export class TransactionNotFoundError extends Error {
   constructor(transactionHash: string, network: string) {
     super(`${transactionHash} is not on ${network}`);
   }
 }
 
-/** What a chain says of signed authorizations. */
+/** Reports the outcome of signed authorizations on a chain. */
 export interface SettlementWitness {
-  /** The outcome of an authorization; null while it may still be settled. @throws Error when no RPC server is configured, or one does not tell. */
+  /**
+   * The outcome of an authorization; null while it may still be settled. @throws Error if no RPC server is configured
+   * or a server gives no answer.
+   */
   settlementOf(held: HeldAuthorization, requirements: ExactRequirements): Promise<Settlement | null>;
   /**
-   * Whether this transaction settled the authorization, as the first server says. A server that lags behind is asked again until a
-   * request's time is over. True without a server, since nobody can say otherwise. @throws TransactionNotFoundError, Error when it does not tell.
+   * Whether this transaction settled the authorization, according to the first server. A server that lags behind is
+   * asked again until the timeout of a request. Without a server the result is true, because nothing can contradict it.
+   * @throws TransactionNotFoundError, Error if the server gives no answer.
    */
   isSettledBy(transactionHash: string, held: HeldAuthorization, requirements: ExactRequirements): Promise<boolean>;
-  /** Whether the authorization was used, for whatever, as the first server says; false without one. @throws Error when it does not tell. */
+  /**
+   * Whether the authorization was used for any purpose, according to the first server; false without a server. @throws
+   * Error if the server gives no answer.
+   */
   isUsed(held: HeldAuthorization, requirements: ExactRequirements): Promise<boolean>;
-  /** The payer's balance of the asset in base units. @throws Error when there is no server, or it does not tell. */
+  /** The payer's balance of the asset in base units. @throws Error if there is no server or it gives no answer. */
   balanceOf(payer: string, requirements: ExactRequirements): Promise<bigint>;
 }
 
 /**
- * Who moves the money of a signed authorization. Both may be repeated with the same payload: it moves once. What is not
- * certain throws, and is asked again with the same payload; not knowing is never "not paid".
+ * Moves the money of a signed authorization. Both methods may be repeated with the same payload; the money moves once.
+ * If the outcome is not certain, they throw, and the caller repeats the request with the same payload. An unknown
+ * outcome is never reported as "not paid".
  */
 export abstract class Facilitator {
   abstract verify(payload: ExactPayload, requirements: ExactRequirements): Promise<Verification>;
   abstract settle(payload: ExactPayload, requirements: ExactRequirements): Promise<Settlement>;
 
-  /** The account that pays the fees of transactions on a network of Solana; null while it is not known. */
+  /** The account that pays the fees of transactions on a Solana network; null while it is not known. */
   feePayerOf(_network: string): string | null {
     return null;
   }
@@ -53,10 +61,10 @@ export const onTheWire = (
 ): Parameters<HTTPFacilitatorClient['verify']> =>
   [JSON.parse(text), requirements] as Parameters<HTTPFacilitatorClient['verify']>;
 
-/** A hash of an EVM chain, or the base58 of a signature of Solana. */
+/** A transaction hash of an EVM chain, or a base58 signature of Solana. */
 export const TRANSACTION_ID = /^(0x[0-9a-fA-F]{64}|[1-9A-HJ-NP-Za-km-z]{64,88})$/;
 
-/** What an answer to `/settle` says. @throws Error where it is not certain. */
+/** Parses an answer to `/settle`. @throws Error if the outcome is not certain. */
 export function settlementFrom({
   success,
   transaction,
@@ -73,8 +81,9 @@ export function settlementFrom({
 }
 
 /**
- * What a refusal to settle proves. Terms and funds are judged before anything is sent, so money cannot have moved; any other
- * reason may hide a transaction that is under way, and a used nonce may be our own earlier attempt.
+ * Interprets a refusal to settle. A facilitator checks terms and funds before it sends anything, so after such a reason
+ * no money can have moved. After any other reason a transaction may still be in progress, and a used nonce may come
+ * from our own earlier attempt.
  */
 export function refusedOrThrow(reason: string | undefined): Settlement {
   if (

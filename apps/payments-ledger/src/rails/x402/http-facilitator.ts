@@ -13,16 +13,19 @@ import {
 
 export interface HttpFacilitatorSettings {
   url: string;
-  /** Sent as `Authorization: Bearer …` where the facilitator wants one. */
+  /** Sent as `Authorization: Bearer …` if the facilitator requires one. */
   apiKey?: string;
   timeoutMs: number;
 }
 
-/** A facilitator that changes its accounts still settles what names an earlier one, so there is no hurry. */
+/**
+ * A facilitator that changes its accounts still settles transactions with an earlier account, so a stale value does no
+ * harm.
+ */
 const SUPPORTED_TTL_MS = 60_000;
 const RETRY_SUPPORTED_MS = 1_000;
 
-/** Any facilitator that speaks the protocol's HTTP interface (`/verify`, `/settle`). */
+/** Any facilitator with the protocol's HTTP interface (`/verify`, `/settle`). */
 export class HttpFacilitator extends Facilitator {
   private readonly client: HTTPFacilitatorClient;
   private readonly logger = new Logger('HttpFacilitator');
@@ -39,7 +42,10 @@ export class HttpFacilitator extends Facilitator {
     });
   }
 
-  /** As it said last in `GET /supported`, which is asked again in the background; at once after an answer that named none. */
+  /**
+   * Returns the account of the last answer to `GET /supported`. If that answer is older than a minute, or older than a
+   * second while no account is known, the method requests it again in the background.
+   */
   override feePayerOf(network: string): string | null {
     const feePayer = this.feePayers.get(network) ?? null;
     if (Date.now() - this.supportedAskedAt > (feePayer === null ? RETRY_SUPPORTED_MS : SUPPORTED_TTL_MS))
@@ -70,7 +76,7 @@ export class HttpFacilitator extends Facilitator {
     }
   }
 
-  /** A 5xx, a timeout or a broken answer is no proof that nothing happened. */
+  /** A 5xx, a timeout or an invalid answer does not prove that no money moved. */
   async settle(payload: ExactPayload, requirements: ExactRequirements): Promise<Settlement> {
     try {
       return settlementFrom(await this.client.settle(...onTheWire(payload, requirements)));

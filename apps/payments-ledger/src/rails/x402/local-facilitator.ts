@@ -11,12 +11,15 @@ import type { X402Chain } from './x402-settings.js';
 /** Shorter than the blocks of the chains that settle payments. */
 const RECEIPT_POLL_MS = 500;
 
-/** The public facilitator packages in this process: no third party between the marketplace and the chains. Each is reached through the first of its servers. */
+/**
+ * Runs the public facilitator packages in this process, so that no third party stands between the marketplace and the
+ * chains. Each chain is reached through the first of its servers.
+ */
 export class LocalFacilitator extends Facilitator {
   private readonly facilitator = new x402Facilitator();
   private readonly servers = new Map<string, { getChainId(): Promise<number> }>();
 
-  /** @param privateKey pays the gas, and can spend nothing else. */
+  /** @param privateKey the key of the account that pays the gas. It cannot spend anything else. */
   constructor(chains: Pick<X402Chain, 'network' | 'chainId' | 'rpcUrls'>[], privateKey: Hex) {
     super();
     for (const { network, chainId, rpcUrls } of chains) {
@@ -26,7 +29,8 @@ export class LocalFacilitator extends Facilitator {
         nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
         rpcUrls: { default: { http: rpcUrls } },
       };
-      // Its own: the one that viem exports goes on counting for another server that serves a chain of the same id, as each test's does.
+      // The nonce manager is a separate one: the one that viem exports would continue to count for another server of a
+      // chain with the same id, which occurs in tests.
       const account = privateKeyToAccount(privateKey, { nonceManager: createNonceManager({ source: jsonRpc() }) });
       const client = createWalletClient({
         account,
@@ -35,7 +39,7 @@ export class LocalFacilitator extends Facilitator {
         pollingInterval: RECEIPT_POLL_MS,
       }).extend(publicActions);
       this.servers.set(network, client);
-      // The packages ask for code ahead of waiting for the answer: a rejection would go unhandled, and end the process.
+      // The packages request the code before they await the answer. An unhandled rejection would end the process.
       const getCode: typeof client.getCode = (args) => client.getCode(args).catch(() => undefined);
       registerExactEvmScheme(this.facilitator, {
         signer: toFacilitatorEvmSigner({ ...client, getCode, address: account.address } as never),
@@ -46,7 +50,7 @@ export class LocalFacilitator extends Facilitator {
 
   async verify(payload: ExactPayload, requirements: ExactRequirements): Promise<Verification> {
     const { isValid, invalidReason } = await this.facilitator.verify(...onTheWire(payload, requirements));
-    // What a server that is away looks like to the packages.
+    // The packages report these reasons if the server is unavailable.
     if (invalidReason === 'asset_not_deployed_contract')
       throw new Error(`the RPC server of ${requirements.network} knows of no USDC`);
     if (invalidReason === 'invalid_exact_evm_transaction_simulation_failed')

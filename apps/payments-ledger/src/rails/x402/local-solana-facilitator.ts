@@ -10,12 +10,17 @@ import type { SolanaChain } from './x402-settings.js';
 const PUBLIC_KEY_OFFSET = 32;
 const SIMULATION_FAILED = 'invalid_exact_svm_transaction_simulation_failed';
 
-/** The public facilitator package for Solana in this process. Each cluster is reached through the first of its servers. */
+/**
+ * Runs the public facilitator package for Solana in this process. Each cluster is reached through the first of its
+ * servers.
+ */
 export class LocalSolanaFacilitator extends Facilitator {
   private readonly facilitator: Promise<x402Facilitator>;
   private readonly feePayer: string;
 
-  /** @param keyPair 64 bytes, the private key first. It pays the fees of transactions, and can spend nothing else. */
+  /**
+   * @param keyPair 64 bytes, the private key first. It pays the fees of transactions and cannot spend anything else.
+   */
   constructor(
     private readonly chains: Pick<SolanaChain, 'network' | 'rpcUrls'>[],
     keyPair: Uint8Array,
@@ -32,7 +37,7 @@ export class LocalSolanaFacilitator extends Facilitator {
   async verify(payload: ExactPayload, requirements: ExactRequirements): Promise<Verification> {
     const facilitator = await this.facilitator;
     const { isValid, invalidReason, invalidMessage } = await facilitator.verify(...onTheWire(payload, requirements));
-    // A server that is away has the same reason as a transaction that fails.
+    // The package reports the same reason if the server is unavailable and if the transaction fails.
     if (invalidReason === SIMULATION_FAILED && !invalidMessage?.startsWith('Simulation failed: '))
       throw new Error(`the RPC server of ${requirements.network} does not simulate: ${invalidMessage}`);
     return isValid ? { valid: true } : { valid: false, reason: invalidReason ?? 'invalid_payload' };

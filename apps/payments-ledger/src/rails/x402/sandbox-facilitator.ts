@@ -10,13 +10,16 @@ const transfer = sql(
    SELECT $1, id, $3, clock_timestamp() FROM payments WHERE relay_request_id = $2 ON CONFLICT (transaction_hash) DO NOTHING`,
 );
 
-/** A settlement that was begun in time has ended ten minutes later. */
+/** A settlement that began in time has ended ten minutes later. */
 const find = sql(
   'sandbox.find-authorized',
   `SELECT EXISTS (SELECT 1 FROM sandbox_transfers WHERE transaction_hash = $1) AS is_settled, to_timestamp($2) + interval '10 minutes' < clock_timestamp() AS is_over`,
 );
 
-/** Settles without a chain: every payer has enough, and a transfer is a row. The signature was checked before, as anywhere. */
+/**
+ * Settles without a chain: every payer has enough money, and a transfer is a row. The signature was checked before, as
+ * on every rail.
+ */
 @Injectable()
 export class SandboxFacilitator extends Facilitator {
   constructor(private readonly database: Database) {
@@ -27,7 +30,7 @@ export class SandboxFacilitator extends Facilitator {
     return Promise.resolve({ valid: true });
   }
 
-  /** An authorization is one transaction, however often it is handed in. */
+  /** An authorization is one transaction, even if it is submitted repeatedly. */
   async settle({ payload }: ExactPayload, requirements: ExactRequirements): Promise<Settlement> {
     const { authorization } = payload as EvmPayload;
     const transactionHash = hashOf(authorization.from, authorization.nonce, requirements);
@@ -35,7 +38,7 @@ export class SandboxFacilitator extends Facilitator {
     return { settled: true, transactionHash };
   }
 
-  /** What a chain would say of it. */
+  /** Returns the outcome that a chain would report. */
   async settlementOf(
     { payer, nonce, validBefore }: HeldAuthorization,
     requirements: ExactRequirements,

@@ -18,12 +18,14 @@ const abi = parseAbi(['event Transfer(address indexed from, address indexed to, 
 
 const lock = sql('transfers.lock', 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))');
 
-/** A transfer is a payout or a refund, never both: who takes transfers of a transaction waits for whoever else does. */
+/**
+ * Locks a transaction until the commit, because each of its transfers is either a payout or a refund and never both.
+ */
 export const lockTransaction = async (tx: Tx, transaction: string): Promise<void> => {
   await tx.query(lock, [transaction]);
 };
 
-/** One spelling of a transaction: hex digits are the same in any letter case, the letters of a signature of Solana are not. */
+/** Returns the canonical spelling of a transaction id: hex is case-insensitive, a signature of Solana is not. */
 export const transactionIdOf = (text: string): string => (text.startsWith('0x') ? text.toLowerCase() : text);
 
 /** A transfer of USDC as its contract logged it. */
@@ -34,13 +36,14 @@ export interface TokenTransfer {
   logIndex: number;
 }
 
-/** What a chain says of a transaction: nothing yet, that it came to nothing, that it may still be undone, or what it transferred. */
+/** The state of a transaction on its chain: `unknown`, `reverted`, `not_final`, or `final` with its transfers. */
 export type TransactionTransfers =
   { state: 'unknown' | 'reverted' | 'not_final' } | { state: 'final'; transfers: TokenTransfer[] };
 
 /**
- * All transfers of USDC in one transaction, whoever sent it: a plain transfer, or a batch of a contract wallet.
- * @throws Error when no RPC server is configured, or one is away, serves another chain or contradicts the other.
+ * Returns all transfers of USDC in one transaction of any sender: a plain transfer, or a batch of a contract wallet.
+ * @throws Error if no RPC server is configured, or if one is unavailable, serves another chain or contradicts the
+ * other.
  */
 export async function transfersIn(
   transaction: Hash,
@@ -63,8 +66,8 @@ export async function transfersIn(
 }
 
 /**
- * The receipt of a transaction; null while no block has it.
- * @throws Error when the server is away or serves another chain.
+ * Returns the receipt of a transaction; null while no block contains it.
+ * @throws Error if the server is unavailable or serves another chain.
  */
 export async function receiptOf(
   server: PublicClient,

@@ -16,18 +16,19 @@ type Server = ReturnType<typeof createSolanaRpc>;
 type Commitment = 'confirmed' | 'finalized';
 
 const POLL_MS = 250;
-/** The most that an RPC server lists in one answer. */
+/** The maximum that an RPC server lists in one answer. */
 const SIGNATURES_PER_REQUEST = 1_000;
 const MAX_REQUESTS = 20;
-/** Longer than 150 blocks take, also when they take half as long again as usual. */
+/** Longer than 150 blocks take, even if they take half as long again as usual. */
 const MIN_AGE_MS = 150_000;
-/** How far the clocks of the cluster and of this process may differ. */
+/** The maximum difference between the clocks of the cluster and of this process. */
 const CLOCK_MARGIN_MS = 10_000;
 
 /**
- * What a cluster of Solana says of signed transactions, through one or two RPC servers. A message is processed at most once, so a
- * transaction with the same message is the one that was signed, whichever signature of the fee payer names it. A server that is down,
- * lags behind, serves another cluster or contradicts the other leaves the outcome open.
+ * Reads the outcome of signed transactions from a cluster of Solana, through one or two RPC servers. The cluster
+ * processes a message at most once, so a transaction with the same message is the signed one, whichever signature of
+ * the fee payer identifies it. If a server is down, lags behind, serves another cluster or contradicts the other, the
+ * outcome stays unknown.
  */
 export class TransactionsOnSolana implements SettlementWitness {
   private readonly servers: Server[];
@@ -39,7 +40,9 @@ export class TransactionsOnSolana implements SettlementWitness {
     this.servers = chain.rpcUrls.map((url) => createSolanaRpc(url));
   }
 
-  /** Settled where a confirmed block has it; refused where none can have it any more; else null. */
+  /**
+   * Settled if a confirmed block contains the transaction; refused if no block can contain it any more; otherwise null.
+   */
   async settlementOf(held: HeldAuthorization, requirements: ExactRequirements): Promise<Settlement | null> {
     if (this.servers.length === 0) throw new Error(`no RPC server of ${this.chain.network} is configured`);
     const [first, ...others] = await Promise.all(
@@ -75,7 +78,10 @@ export class TransactionsOnSolana implements SettlementWitness {
     return BigInt(value.amount);
   }
 
-  /** Whether the blockhash has ended is asked first: what no final block has after that, none will have. */
+  /**
+   * Checks first whether the blockhash has expired. If no final block contains the transaction after that, none ever
+   * will.
+   */
   private async ask(
     server: Server,
     held: HeldAuthorization,
@@ -92,8 +98,9 @@ export class TransactionsOnSolana implements SettlementWitness {
   }
 
   /**
-   * Neither the newest nor the last final block takes the blockhash. A server that does not know it yet says the same of it, so nothing is
-   * over before its time, nor on a server whose last final block is from before the authorization was held.
+   * Whether neither the newest nor the last final block accepts the blockhash. A server that does not have the
+   * blockhash yet gives the same answer. The result is therefore false before `MIN_AGE_MS` has passed, and while the
+   * last final block of the server is older than the authorization.
    */
   private async isOver(server: Server, held: HeldAuthorization): Promise<boolean> {
     const heldAt = held.heldAt.getTime();
@@ -109,7 +116,10 @@ export class TransactionsOnSolana implements SettlementWitness {
     return true;
   }
 
-  /** The payer's transaction with this message, of those since it was held; its memo tells it from most others. */
+  /**
+   * Finds the payer's transaction with this message among those since the authorization was held. Transactions with
+   * another memo are skipped.
+   */
   private async find(
     server: Server,
     held: HeldAuthorization,
@@ -153,7 +163,7 @@ export class TransactionsOnSolana implements SettlementWitness {
   }
 }
 
-/** What was signed. It was read before it was held. */
+/** Returns the signed transaction. It was valid when it was held. */
 function transactionOf({ text }: HeldAuthorization): SignedTransaction {
   const payload = parsePayload(text)?.payload as SolanaPayload | undefined;
   const transaction = payload && readTransaction(payload.transaction);

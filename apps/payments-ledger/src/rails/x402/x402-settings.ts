@@ -3,29 +3,32 @@ import { z } from 'zod';
 import { USDC } from '../assets.js';
 import { isSolana } from './exact-payment.js';
 
-/** An EVM chain on which signed authorizations of USDC are taken. */
+/** An EVM chain on which signed authorizations of USDC are accepted. */
 export interface X402Chain {
   /** CAIP-2 id. */
   network: string;
   chainId: number;
   usdc: Address;
-  /** None, one, or two that must agree on what became of an authorization. */
+  /** None, one, or two servers that must agree on the outcome of an authorization. */
   rpcUrls: string[];
 }
 
-/** A cluster of Solana on which signed transfers of USDC are taken. */
+/** A cluster of Solana on which signed transfers of USDC are accepted. */
 export interface SolanaChain {
   /** CAIP-2 id. */
   network: string;
   /** The mint. */
   usdc: string;
-  /** None, one, or two that must agree on what became of a transaction. */
+  /** None, one, or two servers that must agree on the outcome of a transaction. */
   rpcUrls: string[];
 }
 
 const MAX_RPC_SERVERS = 2;
 
-/** `eip155:8453=https://a|https://b,solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp`: chains by CAIP-2 id, each with none, one or two RPC servers. */
+/**
+ * Parses `eip155:8453=https://a|https://b,solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp`: chains by CAIP-2 id, each with
+ * none, one or two RPC servers.
+ */
 export const x402Chains = z.string().transform((text, context) => {
   const chains = new Map<string, string[]>();
   for (const entry of text.split(',')) {
@@ -43,7 +46,7 @@ export const x402Chains = z.string().transform((text, context) => {
   return chains;
 });
 
-/** `eip155:31337=0x…`: the one contract that is USDC on a chain. */
+/** Parses `eip155:31337=0x…`: the contract of USDC on each chain. */
 export const tokenAddresses = z.string().transform((text, context) => {
   const tokens = new Map<string, Address>();
   for (const entry of text.split(',')) {
@@ -55,14 +58,14 @@ export const tokenAddresses = z.string().transform((text, context) => {
   return tokens;
 });
 
-/** The clusters of Solana among them on which USDC is known. */
+/** Returns the clusters of Solana among `chains` whose mint of USDC is known. */
 export const solanaChainsOf = (chains: Map<string, string[]>): SolanaChain[] =>
   [...chains].flatMap(([network, rpcUrls]) => {
     const usdc = USDC[network];
     return usdc !== undefined && isSolana(network) ? { network, usdc, rpcUrls } : [];
   });
 
-/** The EVM chains among them on which USDC is known. */
+/** Returns the EVM chains among `chains` whose contract of USDC is known. */
 export const evmChainsOf = (chains: Map<string, string[]>, tokens = new Map<string, Address>()): X402Chain[] =>
   [...chains].flatMap(([network, rpcUrls]) => {
     const usdc = tokens.get(network) ?? USDC[network];

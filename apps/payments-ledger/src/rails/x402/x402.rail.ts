@@ -18,17 +18,17 @@ import type { Facilitator, SettlementWitness } from './facilitator.js';
 
 /** A network on which the rail takes signed payments. */
 export interface X402Network {
-  /** CAIP-2. */
+  /** CAIP-2 id. */
   network: string;
   witness: SettlementWitness;
-  /** What is signed for an offer; null while the facilitator has not said who pays the fee. */
+  /** The terms that are signed for an offer; null while the facilitator has not named the fee payer. */
   requirements(offer: PricedOffer, feePayer?: string): ExactRequirements | null;
 }
 
 export interface X402RailSettings {
   id: 'x402' | 'x402-solana';
   chainType: ChainType;
-  /** The operator's address, which every authorization pays, or where each seller is paid. */
+  /** The operator's address, which every authorization pays, or the wallets of the sellers. */
   payTo: string | SellerWallets;
   networks: X402Network[];
   minimumMicros: bigint;
@@ -36,8 +36,8 @@ export interface X402RailSettings {
 }
 
 /**
- * USDC by signed authorizations alone (x402 `exact`), on EVM chains or on Solana. Many offers pay one address, so a plain transfer to it
- * pays for nothing: an offer's money is recognised by the authorization that was held for it.
+ * USDC by signed authorizations only (x402 `exact`), on EVM chains or on Solana. Many offers have the same address, so
+ * a plain transfer to it pays no offer. The money of an offer is identified by the authorization that is held for it.
  */
 export class X402Rail implements PaymentRail {
   readonly id: string;
@@ -81,7 +81,7 @@ export class X402Rail implements PaymentRail {
     return { ...payee, amountBaseUnits };
   }
 
-  /** Nothing comes by itself: what became of an authorization is asked of `exact`. */
+  /** Reports no money. The outcome of an authorization comes from `exact`. */
   observe(): Promise<Observation> {
     return Promise.resolve({ receivedBaseUnits: 0n, arriving: false, transactionHash: null });
   }
