@@ -42,7 +42,7 @@ export const oldestUnpublished = sql(
 
 const oldestDeadLetter = sql(
   'metrics.oldest-dead-letter',
-  'SELECT coalesce(extract(epoch FROM now() - min(died_at)), 0)::float8 AS seconds FROM dead_letters',
+  'SELECT coalesce(extract(epoch FROM now() - min(failed_at)), 0)::float8 AS seconds FROM dead_letters',
 );
 
 /** Returns one row for each service. An unavailable database has no row; other metrics show that it is unavailable. */

@@ -82,10 +82,7 @@ export class PaymentClaims implements OnApplicationBootstrap, OnModuleDestroy {
     if (opened.outcome !== 'opened' || !opened.claim) return call(opened);
     const { claim, buyerId, offer } = opened;
     const { listing, bodyDigest } = request;
-    const key = claimKey(
-      { relayRequestId: offer.relay_request_id, listingId: listing.listingId, bodyDigest },
-      buyerId,
-    );
+    const key = claimKey({ relayRequestId: offer.relay_request_id, listingId: listing.listingId, bodyDigest }, buyerId);
     this.unused.set(key, claim);
     try {
       return await call(opened);
@@ -146,9 +143,7 @@ export class PaymentClaims implements OnApplicationBootstrap, OnModuleDestroy {
 
   /** Releases a claim whose seller was not called, so that the claim was no attempt at the call. */
   releaseUncalled(claim: Claim, context: RequestContext): Promise<void> {
-    return this.records
-      .release(claim.gatewayRequestId, claim.retryUntil)
-      .finally(() => this.release(claim, context));
+    return this.records.release(claim.gatewayRequestId, claim.retryUntil).finally(() => this.release(claim, context));
   }
 
   private async repeatReleases(): Promise<void> {

@@ -1,7 +1,6 @@
 import { invariant, newId, UnavailableError } from '@market/kernel';
 import { Database, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
-import { setTimeout as delay } from 'node:timers/promises';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { timed } from '../rails/metrics.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
@@ -12,7 +11,7 @@ import {
   type ExactPayload,
   type ExactRequirements,
 } from '../rails/x402/exact-payment.js';
-import { judgeSigned, signedBy } from '../rails/x402/exact-signature.js';
+import { checkTerms, signedBy } from '../rails/x402/exact-signature.js';
 import type { HeldAuthorization, Verification } from '../rails/x402/facilitator.js';
 import { messageOf } from './message-of.js';
 import { ReconcilePayment, type LockedPayment } from './reconcile-payment.js';
@@ -141,7 +140,7 @@ export class Authorizations {
     leaseMs: number,
   ): Promise<{ valid: true; authorization: Authorization } | { valid: false; reason: string }> {
     const now = BigInt(Math.floor(Date.now() / 1_000));
-    const checked = judgeSigned(payload, payer, requirements, now, BigInt(Math.ceil(leaseMs / 1000)));
+    const checked = checkTerms(payload, payer, requirements, now, BigInt(Math.ceil(leaseMs / 1000)));
     if (!checked.valid) return checked;
     const verified = await this.verify({ payload, requirements, exact });
     if (verified.valid) return checked;
@@ -171,16 +170,12 @@ export class Authorizations {
     }
   }
 
-  private async inTime<T>(answer: Promise<T>): Promise<T> {
-    const wait = new AbortController();
-    const tooLate = delay(this.config.x402RpcTimeoutMs, undefined, { ref: false, signal: wait.signal }).then(() =>
-      Promise.reject(new Error('no answer in time')),
-    );
-    try {
-      return await Promise.race([answer, tooLate]);
-    } finally {
-      wait.abort();
-    }
+  private inTime<T>(answer: Promise<T>): Promise<T> {
+    let timer: NodeJS.Timeout | undefined;
+    const tooLate = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error('no answer in time')), this.config.x402RpcTimeoutMs).unref();
+    });
+    return Promise.race([answer, tooLate]).finally(() => clearTimeout(timer));
   }
 
   /** The balance in base units of the asset; null if it is not known. */
@@ -232,6 +227,4 @@ function keyOf(requirements: ExactRequirements, { payer, nonce }: Authorization)
 
 /** Addresses of EVM chains are the same in any letter case. */
 export const payerKeyOf = ({ network, asset }: ExactRequirements, payer: string): PayerKey =>
-  isSolana(network)
-    ? { network, asset, payer }
-    : { network, asset: asset.toLowerCase(), payer: payer.toLowerCase() };
+  isSolana(network) ? { network, asset, payer } : { network, asset: asset.toLowerCase(), payer: payer.toLowerCase() };

@@ -124,18 +124,15 @@ export class ClaimPayment {
       if ('rejected' in outcome) return this.reject(payment, outcome.rejected);
       return outcome.claimed ? toClaim(outcome.claimed) : undefined;
     } catch (error) {
-      if (isRefusal(error, settlePayment, 'settlement_refused')) return this.reject(payment, error.details.reason as string);
+      if (isRefusal(error, settlePayment, 'settlement_refused'))
+        return this.reject(payment, error.details.reason as string);
       if (isRefusal(error, settlePayment, 'settlement_unknown')) return undefined;
       throw error;
     }
   }
 
   /** @returns what keeps the payment from being claimed, or its claim where a signature pays; undefined if it has become claimable. */
-  private async awaitMoney(
-    current: Found,
-    input: Input,
-    context: RequestContext,
-  ): Promise<Output | undefined> {
+  private async awaitMoney(current: Found, input: Input, context: RequestContext): Promise<Output | undefined> {
     if (current.state === 'verified' && paysBySignature(current)) return undefined;
     if (!mayGetMoney(current.state) || current.authorization_id !== null) return this.explain(current);
     const { payment: observed, missing } = await this.reconcilePayment.reconcileFound(current, context);
@@ -199,10 +196,7 @@ export class ClaimPayment {
     return row;
   }
 
-  private async explain(
-    row: Found,
-    missing: PendingReason | 'unpaid' = 'payment_unknown',
-  ): Promise<Output> {
+  private async explain(row: Found, missing: PendingReason | 'unpaid' = 'payment_unknown'): Promise<Output> {
     switch (row.state) {
       case 'completed':
         return {

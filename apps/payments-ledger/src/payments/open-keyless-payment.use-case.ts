@@ -19,7 +19,15 @@ import { Authorizations, payerKeyOf, type SignedPayment } from './authorizations
 import { ClaimSignedPayment, type Funds } from './claim-signed-payment.js';
 import { KeylessTermsSeal, type KeylessTerms } from './keyless-terms.js';
 import { Offers } from './offers.js';
-import { isForCall, moneyOf, paymentColumns, toClaim, toOffer, type CallPaymentRow, type PaymentRow } from './payment.js';
+import {
+  isForCall,
+  moneyOf,
+  paymentColumns,
+  toClaim,
+  toOffer,
+  type CallPaymentRow,
+  type PaymentRow,
+} from './payment.js';
 
 type Input = InputOf<typeof openKeylessPayment>;
 type Output = OutputOf<typeof openKeylessPayment>;
@@ -198,11 +206,7 @@ export class OpenKeylessPayment {
   }
 }
 
-const opened = (
-  payment: CallPaymentRow,
-  claim: CallPaymentRow | null,
-  requirements: ExactRequirements,
-): Output => ({
+const opened = (payment: CallPaymentRow, claim: CallPaymentRow | null, requirements: ExactRequirements): Output => ({
   outcome: 'opened',
   buyerId: payment.buyer_id,
   gatewayRequestId: payment.gateway_request_id,

@@ -31,8 +31,8 @@ const lockSeller = sql(
   'fees.lock-seller',
   `INSERT INTO fee_standings (seller_id) VALUES ($1) ON CONFLICT (seller_id) DO UPDATE SET seller_id = excluded.seller_id`,
 );
-const underWay = sql(
-  'fees.under-way',
+const unsettled = sql(
+  'fees.unsettled',
   `SELECT coalesce(sum(gross_micros), 0) AS micros FROM payments WHERE buyer_id = $1 AND purpose = 'fee' AND state = 'indeterminate'`,
 );
 const find = sql('fees.find-payment', `SELECT ${paymentColumns('p')} FROM payments p WHERE relay_request_id = $1`);
@@ -168,7 +168,7 @@ export class PayFees {
     if (known.state !== 'pending') return { known };
     // A settlement locks the payment first and the seller second, so this transaction uses the same order.
     await tx.query(lockSeller, [sellerId]);
-    const [others] = await tx.query<{ micros: string }>(underWay, [sellerId]);
+    const [others] = await tx.query<{ micros: string }>(unsettled, [sellerId]);
     if (terms.priceMicros > (await this.due(tx, sellerId)) - BigInt(others!.micros))
       return { rejected: 'more_than_due' };
     const holding = await this.authorizations.store(tx, known, { requirements, authorization, text, leaseMs: 0 });

@@ -44,7 +44,7 @@ describe('the states of a payment', () => {
   });
 });
 
-describe('judge', () => {
+describe('nextState', () => {
   it('moves a payment only as the table says, whatever a rail reports', () => {
     fc.assert(
       fc.property(offers, observations, (offer, observation) => {

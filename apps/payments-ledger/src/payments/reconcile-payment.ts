@@ -143,10 +143,7 @@ export class ReconcilePayment {
    * Asks the rail before it locks any row, because the rail may be slow. If the rail does not know, the payment does
    * not change. `missing` says why an unpaid payment is unpaid.
    */
-  async reconcile(
-    paymentId: string,
-    context: Pick<RequestContext, 'requestId' | 'traceparent'>,
-  ): Reconciled {
+  async reconcile(paymentId: string, context: Pick<RequestContext, 'requestId' | 'traceparent'>): Reconciled {
     const [payment] = await this.database.query<LockedPayment>(find, [paymentId]);
     invariant(payment, `payment ${paymentId} exists`);
     return this.reconcileFound(payment, context);

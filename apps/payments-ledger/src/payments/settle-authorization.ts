@@ -36,7 +36,9 @@ export interface AuthorizationRow {
   created_at: Date;
 }
 
-type BegunColumns = Pick<AuthorizationRow, 'payer' | 'nonce' | 'valid_before' | 'payload' | 'attempts'> & { held_at: Date };
+type BegunColumns = Pick<AuthorizationRow, 'payer' | 'nonce' | 'valid_before' | 'payload' | 'attempts'> & {
+  held_at: Date;
+};
 
 const COLUMNS =
   'a.id, a.payment_id, a.state, a.payer, a.nonce, a.valid_before, a.payload, a.settlement, a.attempts, a.created_at';
@@ -83,11 +85,13 @@ const postpone = sql(
   'authorizations.postpone',
   `UPDATE authorizations SET settling_until = now() + $3 * interval '1 millisecond' WHERE id = $1 AND attempts = $2 AND state = 'settling'`,
 );
-const settled = withParameters({ settlements: 'payment_id uuid, authorization_id uuid, transaction_hash text' }, ({ settlements }) => {
-  const { payment_id, authorization_id, transaction_hash } = settlements.arrays;
-  return sql(
-    'authorizations.settled',
-    `WITH payment AS (
+const settled = withParameters(
+  { settlements: 'payment_id uuid, authorization_id uuid, transaction_hash text' },
+  ({ settlements }) => {
+    const { payment_id, authorization_id, transaction_hash } = settlements.arrays;
+    return sql(
+      'authorizations.settled',
+      `WITH payment AS (
        UPDATE payments p SET transaction_hash = (${transaction_hash})[array_position(${payment_id}, p.id)], received_base_units = p.amount_base_units
        WHERE p.id = ANY(${payment_id}) RETURNING p.id, p.amount_base_units
      ), settled AS (
@@ -98,8 +102,9 @@ const settled = withParameters({ settlements: 'payment_id uuid, authorization_id
      )
      UPDATE payers y SET settles_first_since = CASE WHEN t.tried_at < y.settles_first_since THEN y.settles_first_since END, settled_base_units = y.settled_base_units + t.base_units
      FROM total t WHERE y.network = t.network AND y.asset = t.asset AND y.payer = t.payer`,
-  );
-});
+    );
+  },
+);
 /** The money moved before the call was delivered, so the payment is verified like one by transfer: it can be claimed until `retry_until`, and is refunded after that. */
 const paid = sql(
   'payments.paid-first',
@@ -383,22 +388,24 @@ export class SettleAuthorization implements OnApplicationBootstrap {
       const payments = new Map(rows.map((row) => [row.id, row]));
       const settlements: { payment: PaymentRow; transactionHash: string }[] = [];
       const due: Due[] = [];
-      const completed = items.map(({ authorization: { payment_id, settlement: input, payer }, transactionHash, context }) => {
-        const payment = payments.get(payment_id);
-        invariant(payment, `payment ${payment_id} exists`);
-        if (payment.state !== 'completed') {
-          invariant(
-            payment.state === 'indeterminate' && isForCall(payment) && input,
-            `payment ${payment_id} waits for its settlement`,
-          );
-          settlements.push({ payment, transactionHash });
-          due.push({ input, context, payment: { ...payment, transaction_hash: transactionHash }, payer });
-          // If a payment occurs twice in a group, the second item finds it completed.
-          payment.state = 'completed';
-          payment.completed_at = payment.as_of;
-        }
-        return { payment, completedAt: payment.completed_at! };
-      });
+      const completed = items.map(
+        ({ authorization: { payment_id, settlement: input, payer }, transactionHash, context }) => {
+          const payment = payments.get(payment_id);
+          invariant(payment, `payment ${payment_id} exists`);
+          if (payment.state !== 'completed') {
+            invariant(
+              payment.state === 'indeterminate' && isForCall(payment) && input,
+              `payment ${payment_id} waits for its settlement`,
+            );
+            settlements.push({ payment, transactionHash });
+            due.push({ input, context, payment: { ...payment, transaction_hash: transactionHash }, payer });
+            // If a payment occurs twice in a group, the second item finds it completed.
+            payment.state = 'completed';
+            payment.completed_at = payment.as_of;
+          }
+          return { payment, completedAt: payment.completed_at! };
+        },
+      );
       if (due.length === 0) return completed;
       tx.send(settled, settledValues(settlements));
       await this.charge.execute(tx, due, rows[0]!.as_of);

@@ -50,7 +50,7 @@ function refusedAs(error: unknown): string {
 }
 
 /** The effect of a reconciliation on an offer, implemented independently of the code under test. */
-function look(offer: ModelOffer): void {
+function reconcile(offer: ModelOffer): void {
   if (offer.state === 'pending' || offer.state === 'underpaid') {
     if (offer.final >= PRICE) offer.state = 'verified';
     else if (offer.final > 0n) offer.state = offer.over && offer.arriving === 0n ? 'refund_due' : 'underpaid';
@@ -80,7 +80,7 @@ const hasOffer = (model: Model): boolean => model.offers.length > 0;
 
 const quote = step('quote', async (model, { harness, order }) => {
   const live = model.offers.find(({ state }) => LIVE.includes(state));
-  if (live?.over && (live.state === 'pending' || live.state === 'underpaid')) look(live);
+  if (live?.over && (live.state === 'pending' || live.state === 'underpaid')) reconcile(live);
   const offered = await harness.quote(order);
   if (live && LIVE.includes(live.state)) expect(offered.offer).toEqual({ ...live.offered.offer, status: live.state });
   else
@@ -113,7 +113,7 @@ const pay = (outcome: Outcome): Step =>
       if (outcome === 'late') offer.state = 'refund_due';
       else if (outcome === 'failed' && offer.state === 'pending' && offer.final + offer.arriving === 0n)
         offer.state = 'failed';
-      else look(offer);
+      else reconcile(offer);
       expect(answer).toBe(offer.state);
     },
     hasOffer,
@@ -133,7 +133,7 @@ const becomeFinal = step(
 );
 
 const expectedOfClaim = (offer: ModelOffer): string => {
-  look(offer);
+  reconcile(offer);
   if (offer.state === 'verified') return offer.windowOver ? 'in_flight' : 'claimed';
   if (offer.state === 'in_flight') return offer.leaseOver && !offer.windowOver ? 'claimed' : 'in_flight';
   return {
@@ -231,7 +231,7 @@ const sweep = step('sweep ×2', async (model, real) => {
   await Promise.all([real.sweep(), real.sweep()]);
   for (const offer of model.offers) {
     if (offer.state === 'in_flight' && offer.leaseOver) offer.state = 'verified';
-    if (offer.over) look(offer);
+    if (offer.over) reconcile(offer);
     if (offer.state === 'verified' && offer.windowOver) offer.state = 'refund_due';
   }
 });

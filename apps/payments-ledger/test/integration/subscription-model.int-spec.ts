@@ -58,7 +58,7 @@ function refusedAs(error: unknown): string {
 }
 
 /** The effect of a reconciliation on a payment, implemented independently of the code under test. */
-function look(payment: ModelPayment): void {
+function reconcile(payment: ModelPayment): void {
   if (payment.state === 'expired' && payment.final > 0n) payment.state = 'refund_due';
   if (payment.state !== 'pending' && payment.state !== 'underpaid') return;
   if (payment.final >= payment.price) payment.state = 'verified';
@@ -93,7 +93,7 @@ const subscribe = (route: 'USDC' | 'SOL'): Step =>
       return expect(refusal).toBe(model.isOffered ? 'already_subscribed' : 'listing_not_found');
     }
     const live = model.payments.find((payment) => payment.route === route && LIVE.includes(payment.state));
-    if (live?.over && live.state !== 'verified') look(live);
+    if (live?.over && live.state !== 'verified') reconcile(live);
     const offer = await buyer.offerOf(listing, { origin_currency: route });
     if (live && LIVE.includes(live.state))
       expect(offer).toEqual({ ...live.offer, status: live.state, requirements: offer.requirements });
@@ -135,7 +135,7 @@ const pay = (index: number, outcome: Outcome): Step =>
       if (outcome === 'late') payment.state = 'refund_due';
       else if (outcome === 'failed' && payment.state === 'pending' && payment.final + payment.arriving === 0n)
         payment.state = 'failed';
-      else look(payment);
+      else reconcile(payment);
       expect(answer).toBe(payment.state);
     },
     hasPayment,
@@ -160,7 +160,7 @@ const becomeFinal = (index: number): Step =>
  * model.
  */
 function expectedOfVerify(model: Model, payment: ModelPayment): string {
-  look(payment);
+  reconcile(payment);
   if (payment.state === 'verified') {
     if (!model.isOffered) return 'listing_unavailable';
     const held = active(model);
@@ -282,7 +282,7 @@ const offer = (isOffered: boolean): Step =>
 const sweep = step('sweep ×2', async (model, real) => {
   await Promise.all([real.sweep(), real.sweep()]);
   for (const payment of model.payments) {
-    if (payment.over && payment.state !== 'expired') look(payment);
+    if (payment.over && payment.state !== 'expired') reconcile(payment);
     if (payment.state === 'verified' && payment.windowOver) payment.state = 'refund_due';
   }
 });

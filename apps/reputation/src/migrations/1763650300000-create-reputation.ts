@@ -36,10 +36,10 @@ export class CreateReputation1763650300000 implements MigrationInterface {
         type text NOT NULL,
         at timestamptz NOT NULL,
         data json NOT NULL,
-        told_at timestamptz NOT NULL DEFAULT now(),
+        recorded_at timestamptz NOT NULL DEFAULT now(),
         PRIMARY KEY (account_id, id)
       )`);
-    await runner.query('CREATE INDEX account_events_told ON account_events (told_at)');
+    await runner.query('CREATE INDEX account_events_recorded ON account_events (recorded_at)');
   }
 
   private async createFacts(runner: QueryRunner): Promise<void> {

@@ -183,9 +183,10 @@ inEachMode('what concerns an account', ({ mode }) => {
     await eventually(async () => expect((await typesOf(seller)).slice(2)).toEqual(['late', 'sale']));
     // Old events are deleted, and numbering continues.
     await withClient(marketplace.databaseUrl, (client) =>
-      client.query("UPDATE reputation.account_events SET told_at = now() - interval '31 days' WHERE account_id = $1", [
-        seller.id,
-      ]),
+      client.query(
+        "UPDATE reputation.account_events SET recorded_at = now() - interval '31 days' WHERE account_id = $1",
+        [seller.id],
+      ),
     );
     await eventually(async () => expect(await typesOf(seller)).toEqual([]));
     await deliver(3);

@@ -44,7 +44,7 @@ export class CreateMessaging1763600000000 implements MigrationInterface {
         event_id uuid NOT NULL,
         payload jsonb NOT NULL,
         error text NOT NULL,
-        died_at timestamptz NOT NULL DEFAULT now(),
+        failed_at timestamptz NOT NULL DEFAULT now(),
         PRIMARY KEY (subject, event_id)
       )`);
     await runner.query(`

@@ -1,6 +1,6 @@
 import { authorizationTypes } from '@x402/evm';
 import { getAddress, isAddressEqual, recoverTypedDataAddress, type Address, type Hex } from 'viem';
-import type { EvmPayload, ExactRequirements, Judgement, Rejected, SignableOffer } from './exact-payment.js';
+import type { EvmPayload, ExactRequirements, TermsCheck, Rejected, SignableOffer } from './exact-payment.js';
 import { usdcDomain } from './usdc-domain.js';
 
 type EvmRejection =
@@ -56,13 +56,13 @@ export async function signerOfEvm(
   return { valid: true, payer: signer };
 }
 
-export function judgeEvm(
+export function checkEvmTerms(
   { authorization: { value, validAfter, validBefore, nonce } }: EvmPayload,
   payer: string,
   { amount, maxTimeoutSeconds }: ExactRequirements,
   nowSeconds: bigint,
   secondsNeeded: bigint,
-): Judgement {
+): TermsCheck {
   if (value !== BigInt(amount)) return rejected('invalid_exact_evm_payload_authorization_value_mismatch');
   if (validAfter >= nowSeconds) return rejected('invalid_exact_evm_payload_authorization_valid_after');
   if (validBefore < nowSeconds + (secondsNeeded > MIN_SECONDS_LEFT ? secondsNeeded : MIN_SECONDS_LEFT))

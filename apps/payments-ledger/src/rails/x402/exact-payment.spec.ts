@@ -2,7 +2,7 @@ import { ExactEvmScheme } from '@x402/evm/exact/client';
 import fc from 'fast-check';
 import { privateKeyToAccount, generatePrivateKey } from 'viem/accounts';
 import { parsePayload, type ExactRequirements } from './exact-payment.js';
-import { judgeSigned, signedBy } from './exact-signature.js';
+import { checkTerms, signedBy } from './exact-signature.js';
 
 const payer = privateKeyToAccount(generatePrivateKey());
 const asked: ExactRequirements = {
@@ -26,7 +26,7 @@ const nowSeconds = (): bigint => BigInt(Math.floor(Date.now() / 1000));
 const check = async (wire: unknown, requirements = asked, now = nowSeconds()) => {
   const payload = parsePayload(JSON.stringify(wire))!;
   const signed = await signedBy(payload, requirements);
-  return signed.valid ? judgeSigned(payload, signed.payer, requirements, now) : signed;
+  return signed.valid ? checkTerms(payload, signed.payer, requirements, now) : signed;
 };
 
 describe('an exact payment on EVM', () => {
@@ -120,7 +120,7 @@ describe('an exact payment on EVM', () => {
     }
   });
 
-  it('loses its worth with any flipped bit of its signature, and never breaks the judge', async () => {
+  it('loses its worth with any flipped bit of its signature, and never breaks the check', async () => {
     const wire = await wirePayload();
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 0, max: 65 * 8 - 1 }), async (bit) => {

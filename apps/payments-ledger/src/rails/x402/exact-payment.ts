@@ -97,7 +97,7 @@ export interface Authorization {
 
 /** The reason is the protocol's error code if it defines one. */
 export type Rejected = { valid: false; reason: string };
-export type Judgement = { valid: true; authorization: Authorization } | Rejected;
+export type TermsCheck = { valid: true; authorization: Authorization } | Rejected;
 
 /** The data of an offer that a request for a signature needs. */
 export interface SignableOffer {

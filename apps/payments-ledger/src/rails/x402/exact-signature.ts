@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
-import { judgeEvm, signerOfEvm } from './exact-evm.js';
+import { checkEvmTerms, signerOfEvm } from './exact-evm.js';
 import {
   isSolana,
   type EvmPayload,
   type ExactPayload,
   type ExactRequirements,
-  type Judgement,
+  type TermsCheck,
   type Rejected,
   type SolanaPayload,
 } from './exact-payment.js';
-import { judgeSolana, signerOfSolana } from './exact-solana.js';
+import { checkSolanaTerms, signerOfSolana } from './exact-solana.js';
 
 const rejected = (reason: string): Rejected => ({ valid: false, reason });
 
@@ -32,13 +32,13 @@ export async function signedBy(
  * chain.
  * @param payload a payload that `signedBy` has accepted for these terms.
  */
-export const judgeSigned = (
+export const checkTerms = (
   { payload }: ExactPayload,
   payer: string,
   asked: ExactRequirements,
   nowSeconds: bigint,
   secondsNeeded = 0n,
-): Judgement =>
+): TermsCheck =>
   'transaction' in payload
-    ? judgeSolana(payload as SolanaPayload, payer, asked, nowSeconds, secondsNeeded)
-    : judgeEvm(payload as EvmPayload, payer, asked, nowSeconds, secondsNeeded);
+    ? checkSolanaTerms(payload as SolanaPayload, payer, asked, nowSeconds, secondsNeeded)
+    : checkEvmTerms(payload as EvmPayload, payer, asked, nowSeconds, secondsNeeded);

@@ -8,7 +8,7 @@ import {
   getU64Decoder,
   type Address,
 } from '@solana/kit';
-import type { ExactRequirements, Judgement, Rejected, SignableOffer, SolanaPayload } from './exact-payment.js';
+import type { ExactRequirements, TermsCheck, Rejected, SignableOffer, SolanaPayload } from './exact-payment.js';
 
 /** Error codes of `@x402/svm`, the reference implementation. */
 type SolanaRejection =
@@ -137,13 +137,13 @@ export async function signerOfSolana(
  * Only the chain knows when the blockhash expires. `validBefore` is therefore an estimate: the time that the call needs
  * plus the lifetime of a new transaction.
  */
-export function judgeSolana(
+export function checkSolanaTerms(
   { transaction: text }: SolanaPayload,
   payer: string,
   { amount, maxTimeoutSeconds }: ExactRequirements,
   nowSeconds: bigint,
   secondsNeeded: bigint,
-): Judgement {
+): TermsCheck {
   const transaction = readTransaction(text);
   const transfer = transaction && transferOf(transaction);
   if (transfer?.amount !== BigInt(amount)) return rejected('invalid_exact_svm_payload_amount_mismatch');

@@ -90,11 +90,11 @@ export class FuzzRun {
     const answer = await this.client.send(request).catch((error: Error) => error);
     const sent = { plan, number, request, answer: answer as RawAnswer };
     if (answer instanceof Error) this.complain(sent, `there was no answer: ${answer.message}`);
-    else await this.judge(sent);
+    else await this.checkAnswer(sent);
     return sent;
   }
 
-  private async judge(sent: Sent): Promise<void> {
+  private async checkAnswer(sent: Sent): Promise<void> {
     const { plan, request, answer } = sent;
     const reached = operationAt(this.description, request) ?? pageAt(request);
     for (const problem of this.check.problemsOf(reached, request.method, answer, Object.values(this.fixtures.keys)))
