@@ -64,8 +64,8 @@ export class PaymentsMessageController {
   }
 
   /**
-   * A new payment costs three statements and a commit. For a wallet that did not pay recently, it also costs a bus
-   * request.
+   * A new payment costs two statements, a request to the facilitator, and one transaction of five statements, which also
+   * claims it. For a wallet that did not pay recently, it also costs a bus request.
    */
   @HandleRequest(openKeylessPayment)
   openKeylessPayment(input: InputOf<typeof openKeylessPayment>, context: RequestContext) {
@@ -77,15 +77,18 @@ export class PaymentsMessageController {
     return this.paymentRoutes.list();
   }
 
-  /** A claim of a verified payment costs one statement in a shared commit. */
+  /**
+   * A claim of a verified payment costs one statement in a shared commit. A signature costs two statements, a request to
+   * the facilitator, and one transaction of five statements.
+   */
   @HandleRequest(claimPayment)
   claimPayment(input: InputOf<typeof claimPayment>, context: RequestContext) {
     return this.claimPaymentUseCase.execute(input, context);
   }
 
   /**
-   * A transfer costs six statements in four round trips and one shared commit. A signed payment costs nine statements
-   * and two commits of its own.
+   * A transfer costs six statements in three round trips and one shared commit. A signed payment costs eight statements
+   * and two shared commits.
    */
   @HandleRequest(settlePayment)
   settlePayment(input: InputOf<typeof settlePayment>, context: RequestContext) {

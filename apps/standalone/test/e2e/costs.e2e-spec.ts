@@ -21,6 +21,11 @@ const REQUESTS = 8;
  */
 const OF_NO_REQUEST = ['outbox.take', 'inbox.record', 'parked.due', 'authorizations.take-again'];
 
+/** The charge of a signed payment, which concurrent ones share. */
+const SETTLED =
+  'payments_ledger: payments.lock-settling, authorizations.settled, journal.lock-head, journal.balances, journal.write, ' +
+  'payments.complete, outbox.insert (3)';
+
 /** Counts the costs of requests that the README files and comments state, in the traffic to PostgreSQL. */
 inEachMode('what a request asks of PostgreSQL', ({ mode, databaseUrl }) => {
   let proxy: PostgresProxy;
@@ -67,7 +72,8 @@ inEachMode('what a request asks of PostgreSQL', ({ mode, databaseUrl }) => {
     expect(costs).toEqual([
       'payments_ledger: WITH claimable AS (1)',
       'gateway: gateway-requests.store-deliveries (1)',
-      'payments_ledger: payments.lock-all, journal.lock-head, journal.balances, journal.write, payments.complete, outbox.insert (3)',
+      'payments_ledger: payments.lock-all, journal.lock-head, journal.balances, journal.write, ' +
+        'payments.complete, outbox.insert (3)',
     ]);
   });
 
@@ -95,12 +101,37 @@ inEachMode('what a request asks of PostgreSQL', ({ mode, databaseUrl }) => {
     expect(await costsOf((n) => post(wrapFetchWithPayment(fetch, client), n), 200)).toEqual([
       'payments_ledger: payments.find-keyless (1)',
       'payments_ledger: payers.settled (1)',
-      'payments_ledger: payments.insert-keyless, authorizations.hold, payers.lock, authorizations.unsettled, payments.claim-signed (5)',
+      'payments_ledger: payments.insert-keyless, authorizations.hold, payers.lock, ' +
+        'authorizations.unsettled, payments.claim-signed (5)',
       'gateway: gateway-requests.insert-quotes (1)',
       'gateway: gateway-requests.store-deliveries (1)',
       'payments_ledger: authorizations.begin (1)',
       'payments_ledger: sandbox.transfer-authorized (1)',
-      'payments_ledger: payments.lock-settling, authorizations.settled, journal.lock-head, journal.balances, journal.write, payments.complete, outbox.insert (3)',
+      SETTLED,
+    ]);
+  });
+
+  it('a call that a signature pays, with a key, is held and claimed in one commit', async () => {
+    const account = privateKeyToAccount(generatePrivateKey());
+    const paying = wrapFetchWithPayment(fetch, new x402Client().register('eip155:*', new ExactEvmScheme(account)));
+    const url = `${marketplace.baseUrl}/api/v1/gateway/${shop.listing.id}`;
+    const headers = { authorization: buyer.registration.authorization_header, 'content-type': 'application/json' };
+    const post = (n: number): Promise<Response> =>
+      paying(url, { method: 'POST', headers, body: JSON.stringify({ signed: n }) });
+    expect(await costsOf(post, 200)).toEqual([
+      // Without a relay request id: the quote.
+      'payments_ledger: payments.insert (1)',
+      'gateway: gateway-requests.insert-quotes (1)',
+      // The sandbox also takes transfers, so it looks for one twice. An x402 chain does not.
+      'payments_ledger: payments.find-by-relay-id (1)',
+      'payments_ledger: sandbox.transfers-to (1)',
+      'payments_ledger: payers.settled (1)',
+      'payments_ledger: payments.lock, sandbox.transfers-to, authorizations.hold, payers.lock, ' +
+        'authorizations.unsettled, payments.claim-signed (6)',
+      'gateway: gateway-requests.store-deliveries (1)',
+      'payments_ledger: authorizations.begin (1)',
+      'payments_ledger: sandbox.transfer-authorized (1)',
+      SETTLED,
     ]);
   });
 });
