@@ -50,15 +50,16 @@ const RENEW_INTERVAL_MS = 500;
 
 /** The intent to settle is stored before the facilitator is asked, so that any process can finish it. */
 const SETTLING = `state = 'settling', attempts = a.attempts + 1, tried_at = now(), settling_until = now() + ${LEASE}`;
-const begin = withParameters({ claims: 'payment_id uuid, fence int, settlement text' }, ({ claims }) => {
-  const { payment_id, fence, settlement } = claims.arrays;
-  const of = (array: string): string => `(${array})[array_position(${payment_id}, p.id)]`;
+const begin = withParameters({ claims: 'payment_id uuid, fence int, settlement jsonb' }, ({ claims }) => {
+  const ofClaim = (column: string): string =>
+    `ARRAY(SELECT ${column} FROM ${claims.table} WHERE payment_id = p.id AND fence = p.fence)`;
   return sql(
     'authorizations.begin',
     `WITH begun AS (
        UPDATE payments p SET state = 'indeterminate', lease_until = NULL
-       WHERE p.id = ANY(${payment_id}) AND p.fence = ${of(fence)} AND p.state = 'in_flight' AND p.authorization_id IS NOT NULL AND p.transaction_hash IS NULL
-       RETURNING ${paymentColumns('p')}, ${of(settlement)}::jsonb AS settlement
+       WHERE p.id = ANY(${claims.arrays.payment_id}) AND p.fence = ANY(${ofClaim('fence')})
+         AND p.state = 'in_flight' AND p.authorization_id IS NOT NULL AND p.transaction_hash IS NULL
+       RETURNING ${paymentColumns('p')}, (${ofClaim('settlement')})[1] AS settlement
      )
      UPDATE authorizations a SET ${SETTLING}, settlement = b.settlement FROM begun b
      WHERE a.id = ANY(ARRAY(SELECT authorization_id FROM begun)) AND a.id = b.authorization_id
@@ -284,7 +285,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     return items.map((settlement) => {
       const row = begun.get(settlement.paymentId);
       // If a payment occurs twice in a group, only the first request settles it.
-      if (!row || !begun.delete(row.id)) return null;
+      if (!row || row.fence !== settlement.fence || !begun.delete(row.id)) return null;
       const { payer, nonce, valid_before, payload, attempts, held_at, ...payment } = row;
       const held = { payer, nonce, valid_before, payload, attempts, created_at: held_at };
       const authorization = { ...held, id: row.authorization_id!, payment_id: row.id, state: 'settling' as const };

@@ -1,7 +1,7 @@
 import { x402Facilitator } from '@x402/core/facilitator';
 import { toFacilitatorEvmSigner } from '@x402/evm';
 import { registerExactEvmScheme } from '@x402/evm/exact/facilitator';
-import { createWalletClient, http, publicActions, type Hex } from 'viem';
+import { createWalletClient, http, publicActions, type Hash, type Hex, type WriteContractParameters } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { createNonceManager, jsonRpc } from 'viem/nonce';
 import type { ExactPayload, ExactRequirements } from './exact-payment.js';
@@ -41,8 +41,14 @@ export class LocalFacilitator extends Facilitator {
       this.servers.set(network, client);
       // The packages request the code before they await the answer. An unhandled rejection would end the process.
       const getCode: typeof client.getCode = (args) => client.getCode(args).catch(() => undefined);
+      // A transaction that would fail is recognised before it takes a nonce: concurrent ones would wait for that nonce.
+      const writeContract = async (args: WriteContractParameters): Promise<Hash> =>
+        client.writeContract({
+          ...args,
+          gas: await client.estimateContractGas({ ...args, account } as never),
+        } as never);
       registerExactEvmScheme(this.facilitator, {
-        signer: toFacilitatorEvmSigner({ ...client, getCode, address: account.address } as never),
+        signer: toFacilitatorEvmSigner({ ...client, getCode, writeContract, address: account.address } as never),
         networks: network as `eip155:${number}`,
       });
     }

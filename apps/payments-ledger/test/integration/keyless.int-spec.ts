@@ -1,0 +1,137 @@
+import { openPayerAccount } from '@market/contracts/identity';
+import { openKeylessPayment, quoteKeyless } from '@market/contracts/payments-ledger';
+import type { InputOf, OutputOf } from '@market/contracts';
+import { newId } from '@market/kernel';
+import { inProcessTransport, newRequestContext } from '@market/messaging';
+import { connectFake } from '@market/testing';
+import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts';
+import { startFakeWallets, type FakeWallets } from '../../../gateway/test/support/fake-wallets.js';
+import {
+  asClaimed,
+  newOrder,
+  startLedger,
+  type Claimed,
+  type LedgerHarness,
+  type Offered,
+  type Order,
+} from '../support/ledger-harness.js';
+import { signed } from '../support/signed-payload.js';
+
+type Opened = Extract<OutputOf<typeof openKeylessPayment>, { outcome: 'opened' }>;
+
+const PRICE = 250_000n;
+
+describe('a keyless payment', () => {
+  const transport = inProcessTransport();
+  const accounts = new Map<string, string>();
+  let harness: LedgerHarness;
+  let wallets: FakeWallets;
+  let identity: Awaited<ReturnType<typeof connectFake>>;
+  beforeAll(async () => {
+    harness = await startLedger({ replicas: 2, transport });
+    wallets = await startFakeWallets(transport);
+    identity = await connectFake(transport, 'identity', openPayerAccount, ({ walletAddress }) => {
+      if (!accounts.has(walletAddress)) accounts.set(walletAddress, newId());
+      return { accountId: accounts.get(walletAddress)!, mayPay: true };
+    });
+  });
+  afterAll(async () => {
+    await harness.reconcile();
+    await harness.stop();
+    await wallets.stop();
+    await identity.server.close();
+  });
+
+  const offered = async (payer: PrivateKeyAccount, order: Order): Promise<InputOf<typeof openKeylessPayment>> => {
+    const { listing, priceMicros, bodyDigest } = order;
+    const { offers } = await harness.gateway.request(quoteKeyless, { listing, priceMicros }, newRequestContext());
+    const authorization = await signed({ offer: offers[0] } as unknown as Offered, payer);
+    const call = { gatewayRequestId: newId(), listing, bodyDigest, leaseMs: 60_000, holderId: newId() };
+    return { ...call, authorization, mayOpen: true };
+  };
+  const open = async (input: InputOf<typeof openKeylessPayment>): Promise<Opened> => {
+    const opened = await harness.gateway.request(openKeylessPayment, input, newRequestContext());
+    if (opened.outcome !== 'opened') throw new Error(`it is ${JSON.stringify(opened)}`);
+    return opened;
+  };
+  const newPayer = (): PrivateKeyAccount => privateKeyToAccount(generatePrivateKey());
+  const claimOf = ({ claim }: Opened): Claimed => {
+    if (!claim) throw new Error('it came without a claim');
+    return claim;
+  };
+  const settledBaseUnitsOf = async ({ address }: PrivateKeyAccount): Promise<bigint> => {
+    const [row] = await harness.db.inspect<{ settled_base_units: string }>(
+      'SELECT settled_base_units FROM payments_ledger.payers WHERE payer = $1',
+      [address.toLowerCase()],
+    );
+    return BigInt(row?.settled_base_units ?? 0);
+  };
+
+  it('is claimed for the process that opens it, and found without a claim when it is opened again', async () => {
+    const [payer, order] = [newPayer(), newOrder()];
+    const input = await offered(payer, order);
+    const opened = await open(input);
+    const claim = claimOf(opened);
+    expect(claim).toMatchObject({ fence: 1, isSigned: true, transactionHash: null });
+    expect(claim.gatewayRequestId).toBe(input.gatewayRequestId);
+    expect(
+      await harness.db.inspect('SELECT state, holder_id, fence FROM payments_ledger.payments WHERE id = $1', [
+        claim.paymentId,
+      ]),
+    ).toEqual([{ state: 'in_flight', holder_id: input.holderId, fence: 1 }]);
+
+    const again = await open({ ...input, gatewayRequestId: newId(), holderId: newId() });
+    expect(again).toEqual({ ...opened, claim: null, offer: { ...opened.offer, status: 'in_flight' } });
+    const asBuyer = { ...order, buyer: opened.buyerId };
+    expect(await harness.claim(asBuyer, opened as unknown as Offered)).toMatchObject({ outcome: 'in_flight' });
+    await harness.settle(claim);
+    expect(await settledBaseUnitsOf(payer)).toBe(PRICE);
+  });
+
+  it('is opened once by 32 who hand it in together, over two processes, with one claim', async () => {
+    const input = await offered(newPayer(), newOrder());
+    const opened = await Promise.all(
+      Array.from({ length: 32 }, () => open({ ...input, gatewayRequestId: newId(), holderId: newId() })),
+    );
+    expect(new Set(opened.map(({ gatewayRequestId }) => gatewayRequestId)).size).toBe(1);
+    expect(opened.filter(({ claim }) => claim)).toHaveLength(1);
+  });
+
+  it('is held and not claimed while settlements of its payer come first, which the claim then does', async () => {
+    const payer = newPayer();
+    await harness.settle(claimOf(await open(await offered(payer, newOrder()))));
+    await harness.db.inspect('UPDATE payments_ledger.payers SET settles_first_since = now() WHERE payer = $1', [
+      payer.address.toLowerCase(),
+    ]);
+    const order = newOrder();
+    const opened = await open(await offered(payer, order));
+    expect(opened.claim).toBeNull();
+    expect(await harness.stateOf(opened.offer.payment_id)).toBe('verified');
+    const claim = asClaimed(await harness.claim({ ...order, buyer: opened.buyerId }, opened as unknown as Offered));
+    expect(claim.transactionHash).toMatch(/^0x[0-9a-f]{64}$/);
+    // The settlement that came first succeeded, so the next payment is simply claimed.
+    expect(claimOf(await open(await offered(payer, newOrder()))).transactionHash).toBeNull();
+  });
+
+  it('is settled with others at once, each charged once, beside one whose claim is lost', async () => {
+    const payers = [newPayer(), newPayer(), newPayer()];
+    const inputs = await Promise.all(Array.from({ length: 24 }, (_, n) => offered(payers[n % 3]!, newOrder())));
+    const claims = (await Promise.all(inputs.map(open))).map(claimOf);
+    const lost = { ...claims[0]!, fence: 7 };
+    await expect(harness.settle(lost)).rejects.toMatchObject({ reason: 'claim_lost' });
+    const settlements = await Promise.allSettled([lost, ...claims, ...claims].map((claim) => harness.settle(claim)));
+    expect(settlements[0]).toMatchObject({ status: 'rejected' });
+    const settled = settlements.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+    expect(new Set(settled.map(({ paymentId }) => paymentId)).size).toBe(24);
+    for (const each of settlements.slice(1))
+      if (each.status === 'rejected') expect(each.reason).toMatchObject({ reason: 'settlement_unknown' });
+    for (const payer of payers) expect(await settledBaseUnitsOf(payer)).toBe(8n * PRICE);
+    for (const { paymentId } of claims) expect(await harness.stateOf(paymentId)).toBe('completed');
+    expect(
+      await harness.db.inspect(
+        'SELECT count(*)::int AS transfers FROM payments_ledger.sandbox_transfers WHERE payment_id = ANY($1)',
+        [claims.map(({ paymentId }) => paymentId)],
+      ),
+    ).toEqual([{ transfers: 24 }]);
+  });
+});
