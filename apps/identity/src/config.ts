@@ -70,7 +70,8 @@ export const identityConfig = defineConfig('identity', {
   operators: variable(
     'OPERATORS',
     operators,
-    'humans who may use /api/v1/admin and the console of operators with their sessions: ids of accounts or addresses of wallets, comma separated',
+    'humans who may use /api/v1/admin and the console of operators with their sessions: ' +
+      'ids of accounts or addresses of wallets, comma separated',
   ),
   evmRpcUrls: variable(
     'IDENTITY_EVM_RPC_URLS',

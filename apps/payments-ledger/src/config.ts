@@ -64,7 +64,8 @@ const variables = defineConfig('payments-ledger', {
   feeAddress: variable(
     'PAYMENTS_LEDGER_FEE_ADDRESS',
     optional(address),
-    'your own EVM address, to which sellers pay the fees that they owe; needed with chains while signed payments pay sellers and there is a fee',
+    'your own EVM address, to which sellers pay the fees that they owe; ' +
+      'needed with chains while signed payments pay sellers and there is a fee',
   ),
   feeSolanaAddress: variable(
     'PAYMENTS_LEDGER_FEE_SOLANA_ADDRESS',
@@ -99,7 +100,8 @@ const variables = defineConfig('payments-ledger', {
   defaultRoute: variable(
     'GATEWAY_DEFAULT_ROUTE',
     choice(['supported', 'preferred_currency'], 'supported'),
-    "route of a call that names none: supported takes the cheapest where the listing's currency cannot carry the price; preferred_currency insists on it",
+    'route of a call that names none: supported takes the cheapest ' +
+      "where the listing's currency cannot carry the price; preferred_currency insists on it",
   ),
   sandboxPendingSeconds: variable(
     'PAYMENTS_LEDGER_SANDBOX_PENDING_SECONDS',
@@ -109,7 +111,8 @@ const variables = defineConfig('payments-ledger', {
   x402Chains: variable(
     'PAYMENTS_LEDGER_X402_CHAINS',
     optional(x402Chains),
-    'chains on which signed payments of USDC are taken, each with none, one or two RPC servers, as eip155:8453=https://a|https://b,solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp; turns the x402 rail on',
+    'chains on which signed payments of USDC are taken, each with none, one or two RPC servers, ' +
+      'as eip155:8453=https://a|https://b,solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp; turns the x402 rail on',
   ),
   x402PayTo: variable(
     'PAYMENTS_LEDGER_X402_PAY_TO',
@@ -134,7 +137,8 @@ const variables = defineConfig('payments-ledger', {
   unsettledPerPayer: variable(
     'PAYMENTS_LEDGER_UNSETTLED_PER_PAYER',
     integer(1, 100_000, 10),
-    'calls of one wallet, paid by signatures of one asset, that may be under way and not settled at once where no RPC server tells what the wallet holds',
+    'calls of one wallet, paid by signatures of one asset, ' +
+      'that may be under way and not settled at once where no RPC server tells what the wallet holds',
   ),
   facilitatorUrl: variable(
     'PAYMENTS_LEDGER_X402_FACILITATOR_URL',
@@ -154,7 +158,8 @@ const variables = defineConfig('payments-ledger', {
   facilitatorSolanaKey: variable(
     'PAYMENTS_LEDGER_X402_FACILITATOR_SOLANA_KEY',
     optional(solanaKeyPair),
-    'key pair that pays the fees of transactions when this process settles signed payments on Solana itself, as base58 of 64 bytes; instead of a facilitator URL',
+    'key pair that pays the fees of transactions when this process settles signed payments on Solana itself, ' +
+      'as base58 of 64 bytes; instead of a facilitator URL',
   ),
   facilitatorTimeoutMs: variable(
     'PAYMENTS_LEDGER_X402_FACILITATOR_TIMEOUT_MS',
@@ -174,7 +179,8 @@ const variables = defineConfig('payments-ledger', {
   relayRoutes: variable(
     'PAYMENTS_LEDGER_RELAY_ROUTES',
     text('eip155:8453:ETH,eip155:42161:USDC,solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:SOL').transform(relayRoutes),
-    'what buyers may pay with through Relay, each with the least price in US dollars where it is not $0.10 on EVM chains and $0.01 on Solana: eip155:8453:ETH=0.25,…',
+    'what buyers may pay with through Relay, each with the least price in US dollars ' +
+      'where it is not $0.10 on EVM chains and $0.01 on Solana: eip155:8453:ETH=0.25,…',
   ),
   relayDestination: variable(
     'PAYMENTS_LEDGER_RELAY_DESTINATION',
@@ -249,7 +255,8 @@ export const paymentsLedgerConfig: ConfigDefinition<PaymentsLedgerConfig> = {
     if (problems.length > earlier) return config;
     if (env.PAYMENTS_MODE === 'live' && !config.relayUrl && !config.x402Chains)
       problems.push(
-        'PAYMENTS_MODE: live needs a payment rail, and none is turned on; docs/payments.md says how, and PAYMENTS_MODE=sandbox takes play money',
+        'PAYMENTS_MODE: live needs a payment rail, and none is turned on; ' +
+          'docs/payments.md says how, and PAYMENTS_MODE=sandbox takes play money',
       );
     if (config.x402Chains) problems.push(...x402Problems(config, config.x402Chains));
     if (config.relayUrl) problems.push(...relayProblems(config));

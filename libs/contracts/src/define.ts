@@ -36,14 +36,21 @@ export interface RequestContract<
   input: I;
   output: O;
   refusals: R;
-  /** The request may take as long as a seller's answer. Every other request times out after `DEFAULT_BUDGET_MS`, even if its caller has more time. */
+  /**
+   * The request may take as long as a seller's answer. Every other request times out after `DEFAULT_BUDGET_MS`, even if
+   * its caller has more time.
+   */
   waitsForSeller?: boolean;
   /**
-   * Executing it a second time, even while the first is under way in another process, changes nothing and gives the same answer: it only reads, or
-   * an id or a fence in it names what it does. So the bus sends it again when its answer was lost, as that of a paused process is.
+   * Executing it a second time, even while the first is under way in another process, changes nothing and gives the
+   * same answer: it only reads, or an id or a fence in it names what it does. So the bus sends it again when its answer
+   * was lost, as that of a paused process is.
    */
   repeatable?: true;
-  /** The answer contains a secret that is shown once. If it is stored for an Idempotency-Key, it is repeated only to the API key that got it. */
+  /**
+   * The answer contains a secret that is shown once. If it is stored for an Idempotency-Key, it is repeated only to the
+   * API key that got it.
+   */
   answersSecret?: boolean;
 }
 

@@ -50,7 +50,10 @@ export const SERVICE_NAMES = [
 ] as const;
 export type ServiceName = (typeof SERVICE_NAMES)[number];
 
-/** The messages that a service may send and receive. The broker's permissions are generated from it, and each service is checked against it when it starts. */
+/**
+ * The messages that a service may send and receive. The broker's permissions are generated from it, and each service is
+ * checked against it when it starts.
+ */
 export interface ServiceTopology {
   serves: ServiceContract;
   calls: readonly RequestContract[];

@@ -76,7 +76,8 @@ export async function chooseAccount(
   const existing = clusterOwner ? `, which belongs to uid ${clusterOwner.uid}` : '';
   throw new Error(
     `The embedded PostgreSQL cannot be run for the data below ${folder}${existing}. Tried, as:\n${failures.join('\n')}\n` +
-      'Start as a plain user who owns the data, or allow user namespaces, or keep project and data within the reach of one of these users. ' +
+      'Start as a plain user who owns the data, or allow user namespaces, ' +
+      'or keep project and data within the reach of one of these users. ' +
       'Where the program itself is missing, the install script of its package has not run (npm rebuild).',
   );
 }

@@ -22,7 +22,8 @@ export async function findPlatformBinaries(platform: string = process.platform):
     )) as PlatformBinaries;
   } catch (cause) {
     throw new Error(
-      `No embedded PostgreSQL: ${name} is not installed. Either npm left optional dependencies out, or there is no build for this platform; then use a PostgreSQL server of your own.`,
+      `No embedded PostgreSQL: ${name} is not installed. Either npm left optional dependencies out, ` +
+        'or there is no build for this platform; then use a PostgreSQL server of your own.',
       { cause },
     );
   }

@@ -76,7 +76,8 @@ function problemOfKeywords(value: unknown): string | undefined {
 }
 
 const unsafe = (pattern: string): string =>
-  `must not use the pattern ${JSON.stringify(pattern.slice(0, 100))}: at most ${MAX_PATTERN_LENGTH} characters, 25 repetitions and none within another`;
+  `must not use the pattern ${JSON.stringify(pattern.slice(0, 100))}: ` +
+  `at most ${MAX_PATTERN_LENGTH} characters, 25 repetitions and none within another`;
 
 function isSafe(pattern: string): boolean {
   if (pattern.length > MAX_PATTERN_LENGTH || !safeRegex(pattern)) return false;

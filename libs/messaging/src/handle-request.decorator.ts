@@ -30,9 +30,8 @@ export function HandleRequest<C extends RequestContract>(contract: C) {
       try {
         const parsed = contract.input.safeParse(envelope?.data);
         if (!parsed.success || typeof envelope.meta?.remainingMs !== 'number') {
-          logger.error(
-            `${contract.subject}: message does not fit the contract: ${parsed.error?.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ') ?? 'no meta'}`,
-          );
+          const problems = parsed.error?.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ');
+          logger.error(`${contract.subject}: message does not fit the contract: ${problems ?? 'no meta'}`);
           return { failed: 'invalid_message' };
         }
         const context = toRequestContext(envelope);

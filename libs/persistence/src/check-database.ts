@@ -60,7 +60,8 @@ export async function databaseProblems(
     const { rows: modes } = await client.query<{ mode: string }>(`SELECT mode FROM ${schema}.payments_mode`);
     if (modes[0] && modes[0].mode !== paymentsMode)
       problems.push(
-        `PAYMENTS_MODE: is ${paymentsMode}, and the data are ${modes[0].mode}; start with PAYMENTS_MODE=${modes[0].mode}, or on another database`,
+        `PAYMENTS_MODE: is ${paymentsMode}, and the data are ${modes[0].mode}; ` +
+          `start with PAYMENTS_MODE=${modes[0].mode}, or on another database`,
       );
     return problems;
   } finally {
@@ -74,7 +75,8 @@ function newDatabaseProblems(schema: string, login: Login, migratesOnStart: bool
   return login.may_create_roles && login.may_create
     ? []
     : [
-        `DATABASE_URL: the login may not create the role and the schema of ${schema}; let it, or run npm run migrate as one that may and set MIGRATE_ON_START=false`,
+        `DATABASE_URL: the login may not create the role and the schema of ${schema}; ` +
+          'let it, or run npm run migrate as one that may and set MIGRATE_ON_START=false',
       ];
 }
 

@@ -12,11 +12,13 @@ const sweeps = [
   ),
   sql(
     'inbox.sweep',
-    "DELETE FROM inbox WHERE (subject, event_id) IN (SELECT subject, event_id FROM inbox WHERE received_at < now() - interval '8 days' LIMIT 10000)",
+    `DELETE FROM inbox WHERE (subject, event_id) IN (
+       SELECT subject, event_id FROM inbox WHERE received_at < now() - interval '8 days' LIMIT 10000)`,
   ),
   sql(
     'idempotency.sweep',
-    "DELETE FROM idempotency_keys WHERE (account_id, key) IN (SELECT account_id, key FROM idempotency_keys WHERE created_at < now() - interval '25 hours' LIMIT 10000)",
+    `DELETE FROM idempotency_keys WHERE (account_id, key) IN (
+       SELECT account_id, key FROM idempotency_keys WHERE created_at < now() - interval '25 hours' LIMIT 10000)`,
   ),
 ];
 

@@ -9,7 +9,8 @@ import { freshDatabase, type FreshDatabase } from './testing/index.js';
 const lease = sql('test.lease', `INSERT INTO leased VALUES ($1, $2, ${LEASE_END})`);
 const renew = sql(
   'test.renew',
-  `UPDATE leased l SET lease_until = ${LEASE_END} FROM unnest($1::uuid[], $2::int[]) AS held (id, fence) WHERE l.id = held.id AND l.fence = held.fence`,
+  `UPDATE leased l SET lease_until = ${LEASE_END} FROM unnest($1::uuid[], $2::int[]) AS held (id, fence)
+   WHERE l.id = held.id AND l.fence = held.fence`,
 );
 
 describe('Leases', () => {

@@ -34,6 +34,7 @@ async function refuseOthers(databases: ReadonlyMap<ServiceName, Database>, mode:
   if (others.length === 0) return;
   const other: PaymentsMode = mode === 'live' ? 'sandbox' : 'live';
   throw new ConfigError([
-    `PAYMENTS_MODE: is ${mode}, and the data of ${others.join(', ')} are ${other}; start with PAYMENTS_MODE=${other}, or on another database (DATABASE_URL, DATA_DIR)`,
+    `PAYMENTS_MODE: is ${mode}, and the data of ${others.join(', ')} are ${other}; ` +
+      `start with PAYMENTS_MODE=${other}, or on another database (DATABASE_URL, DATA_DIR)`,
   ]);
 }

@@ -70,7 +70,8 @@ export const platformConfig = defineConfig('platform', {
   paymentsMode: variable(
     'PAYMENTS_MODE',
     choice(['sandbox', 'live'], 'sandbox'),
-    'sandbox or live; live refuses every sandbox convenience and needs a payment rail. A database keeps the mode it was first used in, and refuses the other',
+    'sandbox or live; live refuses every sandbox convenience and needs a payment rail. ' +
+      'A database keeps the mode it was first used in, and refuses the other',
   ),
   allowPrivateEndpoints: variable(
     'ALLOW_PRIVATE_ENDPOINTS',
@@ -80,7 +81,8 @@ export const platformConfig = defineConfig('platform', {
   encryptionKeys: variable(
     'ENCRYPTION_KEYS',
     optional(encryptionKeys),
-    'keys for secrets at rest: <id>:<base64 of 32 bytes>, comma separated, current first; every process needs them, and a command that seals or opens secrets',
+    'keys for secrets at rest: <id>:<base64 of 32 bytes>, comma separated, current first; ' +
+      'every process needs them, and a command that seals or opens secrets',
   ),
   databasePoolSize: variable(
     'DATABASE_POOL_SIZE',
@@ -101,7 +103,8 @@ export const platformConfig = defineConfig('platform', {
   logLevels: variable(
     'LOG_LEVEL',
     logLevels,
-    'least severe level that is logged (fatal, error, warn, info or debug), and that of single components by the context of their lines, as info,HttpRequest=warn',
+    'least severe level that is logged (fatal, error, warn, info or debug), ' +
+      'and that of single components by the context of their lines, as info,HttpRequest=warn',
   ),
   tracesEndpoint: variable(
     'OTEL_EXPORTER_OTLP_ENDPOINT',

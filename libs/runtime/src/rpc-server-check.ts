@@ -38,7 +38,8 @@ export const rpcServerCheck = ({ variable, url, chainId, token }: ExpectedChain)
         problems.push(`${token.variable}: there is no token at ${token.address} on chain ${chainId}`);
       else if (Number(answer) !== token.decimals)
         problems.push(
-          `${token.variable}: the token ${token.address} of chain ${chainId} has ${Number(answer)} decimals, and USDC has ${token.decimals}`,
+          `${token.variable}: the token ${token.address} of chain ${chainId} has ${Number(answer)} decimals, ` +
+            `and USDC has ${token.decimals}`,
         );
     }
     return problems;

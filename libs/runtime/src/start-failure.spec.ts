@@ -40,7 +40,9 @@ describe('why a process did not start', () => {
       'a role that may do nothing',
       failed('permission denied to create role', { code: '42501' }),
       {},
-      'PostgreSQL refuses: permission denied to create role. To go on, let the role of DATABASE_URL create roles and schemas, or run `npm run migrate` as one that may and start with MIGRATE_ON_START=false.',
+      'PostgreSQL refuses: permission denied to create role. ' +
+        'To go on, let the role of DATABASE_URL create roles and schemas, ' +
+        'or run `npm run migrate` as one that may and start with MIGRATE_ON_START=false.',
     ],
     ['a reason of its own', new Error('Another process owns .data'), {}, 'Another process owns .data'],
   ])('names %s and the way out, without a stack', (_what, error, env, sentence) =>

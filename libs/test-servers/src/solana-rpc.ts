@@ -190,7 +190,9 @@ export function methodsOf(chain: SolanaChain): Methods {
       if (version !== 'legacy' && config.maxSupportedTransactionVersion === undefined)
         throw new RpcError(
           -32015,
-          `Transaction version (${version}) is not supported by the requesting client. Please try the request again with the following configuration parameter: "maxSupportedTransactionVersion": ${version}`,
+          `Transaction version (${version}) is not supported by the requesting client. ` +
+            'Please try the request again with the following configuration parameter: ' +
+            `"maxSupportedTransactionVersion": ${version}`,
         );
       return {
         slot: block.slot,

@@ -7,8 +7,9 @@ import { gatewayConfig, type GatewayConfig } from '../config.js';
 const RETRY_SECONDS = 1;
 
 /**
- * The calls that this process and those behind it work on. More of them than can be carried would only make all of them slower, until their
- * clients have gone; so one too many is refused before anything is done for it. Those that wait for their seller cost nothing and are not counted.
+ * The calls that this process and those behind it work on. More of them than can be carried would only make all of them
+ * slower, until their clients have gone; so one too many is refused before anything is done for it. Those that wait for
+ * their seller cost nothing and are not counted.
  */
 @Injectable()
 export class ActiveCalls {

@@ -21,7 +21,10 @@ const BOUND_TO_REQUEST = [
   'Idempotency-Key',
 ];
 
-/** A result that costs nothing, with the next action. `retryUntil` is the time until which the payment, if there is one, is valid for the same request. */
+/**
+ * A result that costs nothing, with the next action. `retryUntil` is the time until which the payment, if there is one,
+ * is valid for the same request.
+ */
 export function failedAnswer(requestId: string, outcome: SellerFailed, feeBps: number, retryUntil?: string): string {
   const recovery = isDefinite(outcome)
     ? { next_action: 'fix_request', keep: [], drop: BOUND_TO_REQUEST, use_new_idempotency_key: true }

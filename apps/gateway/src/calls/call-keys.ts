@@ -15,14 +15,16 @@ const bind = sql(
    ON CONFLICT (account_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, gateway_request_id = excluded.gateway_request_id,
      created_at = CASE WHEN k.created_at > now() - interval '24 hours' THEN k.created_at ELSE now() END
    WHERE k.created_at <= now() - interval '24 hours'
-     OR (k.fingerprint = excluded.fingerprint AND NOT EXISTS (SELECT 1 FROM gateway_requests r WHERE r.id = k.gateway_request_id AND r.billable))
+     OR (k.fingerprint = excluded.fingerprint AND NOT EXISTS (
+       SELECT 1 FROM gateway_requests r WHERE r.id = k.gateway_request_id AND r.billable))
    RETURNING gateway_request_id`,
 );
 const take = sql(
   'call-keys.take',
   `WITH mine AS (
      INSERT INTO call_keys AS k (account_id, key, fingerprint, gateway_request_id) VALUES ($1, $2, $3, $4)
-     ON CONFLICT (account_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, gateway_request_id = excluded.gateway_request_id, created_at = now()
+     ON CONFLICT (account_id, key) DO UPDATE SET
+       fingerprint = excluded.fingerprint, gateway_request_id = excluded.gateway_request_id, created_at = now()
      WHERE k.created_at <= now() - interval '24 hours'
      RETURNING fingerprint, gateway_request_id
    )
@@ -32,7 +34,9 @@ const take = sql(
 
 const move = sql(
   'call-keys.move',
-  'UPDATE call_keys SET gateway_request_id = $4 WHERE account_id = $1 AND key = $2 AND gateway_request_id = $3 RETURNING gateway_request_id',
+  `UPDATE call_keys SET gateway_request_id = $4
+   WHERE account_id = $1 AND key = $2 AND gateway_request_id = $3
+   RETURNING gateway_request_id`,
 );
 
 interface KeyRow {

@@ -99,7 +99,9 @@ const insertQuotes = withParameters(
   ({ quotes }) =>
     sql(
       'gateway-requests.insert-quotes',
-      `INSERT INTO gateway_requests (${quotes.columns}, status) SELECT ${quotes.columns}, 'payment_required' FROM ${quotes.table} ON CONFLICT (id) DO NOTHING`,
+      `INSERT INTO gateway_requests (${quotes.columns}, status)
+       SELECT ${quotes.columns}, 'payment_required' FROM ${quotes.table}
+       ON CONFLICT (id) DO NOTHING`,
     ),
 );
 
@@ -114,13 +116,16 @@ const storeDeliveries = withParameters(
       'gateway-requests.store-deliveries',
       `WITH answered AS (
          UPDATE endpoints SET failed_calls = '{}', failed_buyers = '{}'
-         WHERE listing_id = ANY(${calls.arrays.listing_id}) AND url_digest = ANY(${url_digests}) AND (failed_calls <> '{}' OR health <> 'active')
+         WHERE listing_id = ANY(${calls.arrays.listing_id}) AND url_digest = ANY(${url_digests})
+           AND (failed_calls <> '{}' OR health <> 'active')
          RETURNING listing_id, health
        ), stored AS (
          INSERT INTO gateway_requests AS g (${calls.columns}, status, billable, completed_at, settled_at)
          SELECT ${calls.columns}, 'succeeded', true, now(), CASE WHEN payment_id IS NULL THEN now() END FROM ${calls.table}
-         ON CONFLICT (id) DO UPDATE SET status = 'succeeded', transaction_hash = excluded.transaction_hash, fence = excluded.fence, billable = true, lease_until = NULL,
-           seller_status_code = excluded.seller_status_code, latency_ms = excluded.latency_ms, error_code = NULL, result_json = excluded.result_json,
+         ON CONFLICT (id) DO UPDATE SET
+           status = 'succeeded', transaction_hash = excluded.transaction_hash, fence = excluded.fence, billable = true, lease_until = NULL,
+           seller_status_code = excluded.seller_status_code, latency_ms = excluded.latency_ms,
+           error_code = NULL, result_json = excluded.result_json,
            response_digest = excluded.response_digest, completed_at = excluded.completed_at, settled_at = excluded.settled_at
          WHERE g.billable IS NOT TRUE AND g.status <> 'refunded'
          RETURNING g.id)
@@ -131,7 +136,8 @@ const storeDeliveries = withParameters(
 
 const markForwarding = sql(
   'gateway-requests.mark-forwarding',
-  `UPDATE gateway_requests SET status = 'forwarding', fence = $2, transaction_hash = coalesce($3, transaction_hash) WHERE id = $1 AND billable IS NOT TRUE AND fence <= $2`,
+  `UPDATE gateway_requests SET status = 'forwarding', fence = $2, transaction_hash = coalesce($3, transaction_hash)
+   WHERE id = $1 AND billable IS NOT TRUE AND fence <= $2`,
 );
 const markPending = sql(
   'gateway-requests.mark-pending',
@@ -139,7 +145,9 @@ const markPending = sql(
 );
 const release = sql(
   'gateway-requests.release',
-  `UPDATE gateway_requests SET released_claims = released_claims + 1, offer_expires_at = CASE WHEN status IN ('payment_required', 'payment_pending') THEN $2 ELSE offer_expires_at END WHERE id = $1`,
+  `UPDATE gateway_requests SET released_claims = released_claims + 1,
+     offer_expires_at = CASE WHEN status IN ('payment_required', 'payment_pending') THEN $2 ELSE offer_expires_at END
+   WHERE id = $1`,
 );
 /** So many of the latest attempts of a call are shown one by one. */
 const MAX_ATTEMPTS_SHOWN = 20;
@@ -148,17 +156,23 @@ const storeFailure = withParameters({ calls: `${ATTEMPT_COLUMNS}, status text, e
     'gateway-requests.store-failure',
     `INSERT INTO gateway_requests AS g (${calls.columns}, billable, completed_at, failed_attempts)
      SELECT ${calls.columns}, false, now(), jsonb_build_array(jsonb_build_object(
-       'started_at', now() - latency_ms * interval '1 millisecond', 'seller_status_code', seller_status_code, 'latency_ms', latency_ms, 'outcome', error_code))
+       'started_at', now() - latency_ms * interval '1 millisecond', 'seller_status_code', seller_status_code,
+       'latency_ms', latency_ms, 'outcome', error_code))
      FROM ${calls.table}
-     ON CONFLICT (id) DO UPDATE SET status = excluded.status, fence = excluded.fence, transaction_hash = excluded.transaction_hash, billable = false, lease_until = NULL,
-       seller_status_code = excluded.seller_status_code, latency_ms = excluded.latency_ms, error_code = excluded.error_code, completed_at = excluded.completed_at,
-       failed_attempts = CASE WHEN jsonb_array_length(g.failed_attempts) < ${MAX_ATTEMPTS_SHOWN} THEN g.failed_attempts ELSE g.failed_attempts - 0 END || excluded.failed_attempts
+     ON CONFLICT (id) DO UPDATE SET
+       status = excluded.status, fence = excluded.fence, transaction_hash = excluded.transaction_hash,
+       billable = false, lease_until = NULL,
+       seller_status_code = excluded.seller_status_code, latency_ms = excluded.latency_ms,
+       error_code = excluded.error_code, completed_at = excluded.completed_at,
+       failed_attempts = CASE WHEN jsonb_array_length(g.failed_attempts) < ${MAX_ATTEMPTS_SHOWN} THEN g.failed_attempts
+         ELSE g.failed_attempts - 0 END || excluded.failed_attempts
      WHERE g.billable IS NOT TRUE AND g.status <> 'refunded' AND g.fence <= excluded.fence`,
   ),
 );
 const findStored = sql(
   'gateway-requests.find-stored',
-  `SELECT ${RESULT_COLUMNS}, billable AND result_json IS NOT NULL AS "hasResult", relay_request_id AS "relayRequestId", settled_at IS NOT NULL AS "isFinal", released_claims AS "releasedClaims"
+  `SELECT ${RESULT_COLUMNS}, billable AND result_json IS NOT NULL AS "hasResult", relay_request_id AS "relayRequestId",
+     settled_at IS NOT NULL AS "isFinal", released_claims AS "releasedClaims"
    FROM gateway_requests WHERE id = $1`,
 );
 const findRelayRequest = sql(
@@ -261,7 +275,10 @@ export class CallRecords {
     return { result: row?.hasResult ? row : null, releasedClaims: row?.releasedClaims ?? 0 };
   }
 
-  /** The listing that a buyer's call was quoted for under this slug. It reads the buyer's calls, so it is used only while the catalog is unavailable. */
+  /**
+   * The listing that a buyer's call was quoted for under this slug. It reads the buyer's calls, so it is used only
+   * while the catalog is unavailable.
+   */
   async findListing(buyerId: string, relayRequestId: string, slug: string): Promise<string | null> {
     const [row] = await this.database.query<{ listing_id: string }>(findListing, [buyerId, relayRequestId, slug]);
     return row?.listing_id ?? null;

@@ -11,12 +11,14 @@ const markSettled = batchSql(
 );
 const markRefunded = sql(
   'gateway-requests.mark-refunded',
-  `UPDATE gateway_requests SET status = 'refunded', billable = false, completed_at = coalesce(completed_at, now()) WHERE id = ANY($1::uuid[])`,
+  `UPDATE gateway_requests SET status = 'refunded', billable = false, completed_at = coalesce(completed_at, now())
+   WHERE id = ANY($1::uuid[])`,
 );
 
 /** This event may arrive before the one that says that the refund is due. */
 const markPaidBack = batchSql(
-  `UPDATE gateway_requests g SET refund_transaction_hash = r.transaction_hash FROM unnest($1::uuid[], $2::text[]) AS r (id, transaction_hash) WHERE g.id = r.id`,
+  `UPDATE gateway_requests g SET refund_transaction_hash = r.transaction_hash
+   FROM unnest($1::uuid[], $2::text[]) AS r (id, transaction_hash) WHERE g.id = r.id`,
 );
 
 /** What the ledger decided, written into the history; and what came of calls, as evidence of their listing's quality. */

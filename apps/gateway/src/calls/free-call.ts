@@ -15,7 +15,8 @@ import type { ValidatedCall } from './validate-call.js';
 const lease = withParameters({ calls: CALL_COLUMNS }, ({ calls }) =>
   sql(
     'gateway-requests.lease-free-call',
-    `INSERT INTO gateway_requests AS g (${calls.columns}, status, fence, lease_until) SELECT ${calls.columns}, 'forwarding', 1, ${LEASE_END} FROM ${calls.table}
+    `INSERT INTO gateway_requests AS g (${calls.columns}, status, fence, lease_until)
+     SELECT ${calls.columns}, 'forwarding', 1, ${LEASE_END} FROM ${calls.table}
      ON CONFLICT (id) DO UPDATE SET status = 'forwarding', fence = g.fence + 1, lease_until = excluded.lease_until
      WHERE g.billable IS NOT TRUE AND g.payment_id IS NULL AND (g.lease_until IS NULL OR g.lease_until < now())
      RETURNING fence`,
@@ -82,7 +83,10 @@ export class FreeCall {
     }
   }
 
-  /** A key may belong to an offer that was made while the call cost something. That offer can still be paid, so the free call is a new one. */
+  /**
+   * A key may belong to an offer that was made while the call cost something. That offer can still be paid, so the free
+   * call is a new one.
+   */
   private async takeKey(fingerprint: Buffer, context: RequestContext): Promise<string> {
     const id = newId();
     const taken = await this.keys.take(context, fingerprint, id);

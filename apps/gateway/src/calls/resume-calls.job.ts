@@ -31,8 +31,11 @@ interface UnsettledRow extends Result {
 
 const unsettled = sql(
   'gateway-requests.unsettled',
-  `SELECT id, completed_at::text AS completed, extract(epoch FROM now() - completed_at)::float8 AS seconds, buyer_id, listing_id, body_digest, payment_id, relay_request_id, fence, ${RESULT_COLUMNS}
-   FROM gateway_requests WHERE billable AND settled_at IS NULL AND completed_at < now() - interval '1.5 seconds' AND (completed_at, id) > ($1::timestamptz, $2::uuid)
+  `SELECT id, completed_at::text AS completed, extract(epoch FROM now() - completed_at)::float8 AS seconds,
+     buyer_id, listing_id, body_digest, payment_id, relay_request_id, fence, ${RESULT_COLUMNS}
+   FROM gateway_requests
+   WHERE billable AND settled_at IS NULL AND completed_at < now() - interval '1.5 seconds'
+     AND (completed_at, id) > ($1::timestamptz, $2::uuid)
    ORDER BY completed_at, id LIMIT $3`,
 );
 const markSettled = sql(
@@ -42,11 +45,14 @@ const markSettled = sql(
 /** There is nothing left to charge: it was refunded, or its signature could not be settled and nothing was ever paid. */
 const abandon = sql(
   'gateway-requests.abandon',
-  `UPDATE gateway_requests SET status = CASE WHEN $2 IN ('refund_due', 'refunded') THEN 'refunded' ELSE 'payment_required' END, billable = false WHERE id = $1 AND settled_at IS NULL`,
+  `UPDATE gateway_requests
+   SET status = CASE WHEN $2 IN ('refund_due', 'refunded') THEN 'refunded' ELSE 'payment_required' END, billable = false
+   WHERE id = $1 AND settled_at IS NULL`,
 );
 const dropStaleKeys = sql(
   'call-keys.sweep',
-  `DELETE FROM call_keys WHERE (account_id, key) IN (SELECT account_id, key FROM call_keys WHERE created_at < now() - interval '25 hours' LIMIT 10000)`,
+  `DELETE FROM call_keys WHERE (account_id, key) IN (
+     SELECT account_id, key FROM call_keys WHERE created_at < now() - interval '25 hours' LIMIT 10000)`,
 );
 
 /** Settles calls that were delivered and not charged because a process died in between. Several replicas may do it at once. */

@@ -59,7 +59,8 @@ const zeroesAlike = (_key: string, value: unknown): unknown => (value === 0 ? 0 
 describe('bodyDigest', () => {
   it('is SHA-256 of the RFC 8785 form', () => {
     const body =
-      '{ "numbers": [333333333.3333333, 1E30, 4.50, 2e-3, 0.000000000000000000000000001], "literals": [null, true, false], "€": "\\u20ac$\\u000F\\u000aA\'\\u0042" }';
+      '{ "numbers": [333333333.3333333, 1E30, 4.50, 2e-3, 0.000000000000000000000000001], ' +
+      '"literals": [null, true, false], "€": "\\u20ac$\\u000F\\u000aA\'\\u0042" }';
     const canonical =
       '{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],"€":"€$\\u000f\\nA\'B"}';
     expect(digestOf(body)).toBe(createHash('sha256').update(canonical).digest('hex'));

@@ -9,14 +9,18 @@ import { sealedFor, type EndpointRow, type EndpointSecretRow, type EndpointStatu
 
 const find = sql(
   'endpoints.find-callable',
-  `SELECT listing_id AS "listingId", url_digest AS "urlDigest", CASE WHEN paused THEN 'paused' ELSE health END AS status, timeout_ms AS "timeoutMs", max_request_bytes AS "maxRequestBytes",
-     max_response_bytes AS "maxResponseBytes", max_concurrency AS "maxConcurrency", requests_per_minute AS "requestsPerMinute", probe_at AS "probeAt", url_sealed, auth_header_name, auth_header_sealed
+  `SELECT listing_id AS "listingId", url_digest AS "urlDigest", CASE WHEN paused THEN 'paused' ELSE health END AS status,
+     timeout_ms AS "timeoutMs", max_request_bytes AS "maxRequestBytes",
+     max_response_bytes AS "maxResponseBytes", max_concurrency AS "maxConcurrency", requests_per_minute AS "requestsPerMinute",
+     probe_at AS "probeAt", url_sealed, auth_header_name, auth_header_sealed
    FROM endpoints WHERE listing_id = $1`,
 );
 // The current secret, which has no expiry, comes first.
 const findSecrets = sql(
   'endpoint-secrets.find-valid',
-  'SELECT key_id, secret_sealed FROM endpoint_secrets WHERE listing_id = $1 AND (expires_at IS NULL OR expires_at > now()) ORDER BY expires_at DESC NULLS FIRST',
+  `SELECT key_id, secret_sealed FROM endpoint_secrets
+   WHERE listing_id = $1 AND (expires_at IS NULL OR expires_at > now())
+   ORDER BY expires_at DESC NULLS FIRST`,
 );
 
 /** The part of an endpoint that calls use. */

@@ -23,15 +23,19 @@ const countFailure = sql(
   'endpoints.count-failure',
   `WITH counted AS (
      SELECT listing_id, health,
-       CASE WHEN $3 = ANY(failed_calls) OR cardinality(failed_calls) >= ${MAX_FAILED_CALLS} THEN failed_calls ELSE failed_calls || $3::uuid END AS calls,
+       CASE WHEN $3 = ANY(failed_calls) OR cardinality(failed_calls) >= ${MAX_FAILED_CALLS} THEN failed_calls
+         ELSE failed_calls || $3::uuid END AS calls,
        CASE WHEN $4 = ANY(failed_buyers) OR cardinality(failed_buyers) >= 2 THEN failed_buyers ELSE failed_buyers || $4::uuid END AS buyers
      FROM endpoints WHERE listing_id = $1 AND url_digest = $2 FOR UPDATE
    ), evaluated AS (
-     SELECT *, health <> 'failing' AND cardinality(calls) >= $6 AND cardinality(buyers) >= 2 AS breaks, health <> 'failing' AND (NOT $5 OR cardinality(calls) >= $6) AS is_doubted FROM counted
+     SELECT *, health <> 'failing' AND cardinality(calls) >= $6 AND cardinality(buyers) >= 2 AS breaks,
+       health <> 'failing' AND (NOT $5 OR cardinality(calls) >= $6) AS is_doubted
+     FROM counted
    )
    UPDATE endpoints e SET failed_calls = j.calls, failed_buyers = j.buyers,
      health = CASE WHEN j.breaks THEN 'failing' ELSE j.health END,
-     probe_at = CASE WHEN j.breaks THEN now() + $7 * interval '1 millisecond' WHEN j.is_doubted THEN least(e.probe_at, now()) ELSE e.probe_at END,
+     probe_at = CASE WHEN j.breaks THEN now() + $7 * interval '1 millisecond'
+       WHEN j.is_doubted THEN least(e.probe_at, now()) ELSE e.probe_at END,
      version = e.version + j.breaks::int,
      updated_at = CASE WHEN j.breaks THEN now() ELSE e.updated_at END
    FROM evaluated j WHERE e.listing_id = j.listing_id
@@ -64,7 +68,9 @@ const recordTest = sql(
 const takeDue = sql(
   'endpoints.take-due',
   `UPDATE endpoints SET probe_at = now() + (timeout_ms + $2) * interval '1 millisecond'
-   WHERE listing_id IN (SELECT listing_id FROM endpoints WHERE probe_at <= now() AND NOT paused ORDER BY probe_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+   WHERE listing_id IN (
+     SELECT listing_id FROM endpoints WHERE probe_at <= now() AND NOT paused
+     ORDER BY probe_at LIMIT $1 FOR UPDATE SKIP LOCKED)
    RETURNING listing_id AS "listingId", seller_id AS "sellerId"`,
 );
 

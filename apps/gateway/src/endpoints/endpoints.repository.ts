@@ -85,7 +85,8 @@ export class EndpointsRepository {
     context: RequestContext,
   ): Promise<EndpointRow> {
     const columns = Object.keys(changes).map((column, index) => `${column} = $${index + 2}, `);
-    const text = `UPDATE endpoints e SET ${columns.join('')}version = version + 1, updated_at = now() WHERE listing_id = $1 RETURNING ${endpointColumns('e')}`;
+    const text = `UPDATE endpoints e SET ${columns.join('')}version = version + 1, updated_at = now()
+      WHERE listing_id = $1 RETURNING ${endpointColumns('e')}`;
     const [updated] = await tx.query<EndpointRow>({ text }, [listingId, ...Object.values(changes)]);
     await this.publishChange(tx, updated!, false, context);
     return updated!;

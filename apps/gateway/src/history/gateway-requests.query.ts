@@ -46,8 +46,11 @@ type DetailRow = RequestRow & { failed_attempts: Attempt[] };
 /** The current status. It takes account of expired offers, and of free calls whose process stopped. */
 const statusNow = `CASE WHEN g.status IN ('payment_required', 'payment_pending') AND g.offer_expires_at < now() THEN 'expired'
    WHEN g.status = 'forwarding' AND g.lease_until < now() THEN 'seller_failed' ELSE g.status END`;
-const columns = `g.id, g.buyer_id, g.seller_id, g.listing_id, g.listing_name, g.listing_slug, ${statusNow} AS status, g.body_digest, g.gross_micros, g.fee_micros, g.net_micros, g.fee_bps,
-  g.relay_request_id, g.provider, g.scheme, g.network, g.transaction_hash, g.billable, g.seller_status_code, g.latency_ms, g.error_code, g.response_digest, g.fence, g.payment_id, g.settled_at, g.refund_transaction_hash, g.created_at, g.completed_at`;
+const columns = `g.id, g.buyer_id, g.seller_id, g.listing_id, g.listing_name, g.listing_slug, ${statusNow} AS status,
+  g.body_digest, g.gross_micros, g.fee_micros, g.net_micros, g.fee_bps,
+  g.relay_request_id, g.provider, g.scheme, g.network, g.transaction_hash, g.billable, g.seller_status_code,
+  g.latency_ms, g.error_code, g.response_digest, g.fence, g.payment_id, g.settled_at, g.refund_transaction_hash,
+  g.created_at, g.completed_at`;
 
 const SIDES = { buyer: ['buyer'], seller: ['seller'], all: ['buyer', 'seller'] } as const;
 type Side = 'buyer' | 'seller';
@@ -110,8 +113,10 @@ const countOf = (role: View['role'] | 'all', { name, where }: Asked) =>
 function pageOf(role: View['role'] | 'all', { name, where, values }: Asked) {
   const [limit, offset] = [`$${values.length + 1}::int + 1`, `$${values.length + 2}::int`];
   const newestOf = (side: Side): string =>
-    `(SELECT g.id, g.created_at FROM gateway_requests g WHERE ${where(side)} ORDER BY g.created_at DESC, g.id DESC LIMIT ${limit} + ${offset})`;
-  const ids = `SELECT id FROM (${SIDES[role].map(newestOf).join(' UNION ALL ')}) newest ORDER BY created_at DESC, id DESC LIMIT ${limit} OFFSET ${offset}`;
+    `(SELECT g.id, g.created_at FROM gateway_requests g WHERE ${where(side)}
+      ORDER BY g.created_at DESC, g.id DESC LIMIT ${limit} + ${offset})`;
+  const ids = `SELECT id FROM (${SIDES[role].map(newestOf).join(' UNION ALL ')}) newest
+    ORDER BY created_at DESC, id DESC LIMIT ${limit} OFFSET ${offset}`;
   return sql(
     `gateway-requests.list-${name}`,
     `SELECT ${columns} FROM gateway_requests g WHERE g.id IN (${ids}) ORDER BY g.created_at DESC, g.id DESC`,

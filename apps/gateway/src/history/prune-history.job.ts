@@ -10,7 +10,9 @@ const deleteResults = sql(
   'gateway-requests.delete-results',
   `WITH pruned AS (
      UPDATE gateway_requests SET result_json = NULL WHERE id IN (
-       SELECT id FROM gateway_requests WHERE result_json IS NOT NULL AND (settled_at IS NOT NULL OR NOT billable) AND completed_at < now() - $1 * interval '1 day'
+       SELECT id FROM gateway_requests
+       WHERE result_json IS NOT NULL AND (settled_at IS NOT NULL OR NOT billable)
+         AND completed_at < now() - $1 * interval '1 day'
        ORDER BY completed_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED)
      RETURNING 1)
    SELECT count(*)::int AS count FROM pruned`,
@@ -21,7 +23,8 @@ const deleteCalls = sql(
   `WITH pruned AS (
      DELETE FROM gateway_requests WHERE id IN (
        SELECT id FROM gateway_requests
-       WHERE id < (lpad(to_hex((extract(epoch FROM now() - $1 * interval '1 day') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid AND result_json IS NULL
+       WHERE id < (lpad(to_hex((extract(epoch FROM now() - $1 * interval '1 day') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
+         AND result_json IS NULL
        ORDER BY id LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED)
      RETURNING 1)
    SELECT count(*)::int AS count FROM pruned`,

@@ -54,7 +54,8 @@ export class CreateGateway1763650100000 implements MigrationInterface {
         listing_id uuid NOT NULL,
         listing_name text NOT NULL,
         listing_slug text NOT NULL,
-        status text NOT NULL CHECK (status IN ('payment_required', 'payment_pending', 'forwarding', 'succeeded', 'seller_failed', 'seller_refused', 'refunded')),
+        status text NOT NULL CHECK (status IN (
+          'payment_required', 'payment_pending', 'forwarding', 'succeeded', 'seller_failed', 'seller_refused', 'refunded')),
         body_digest bytea NOT NULL,
         gross_micros bigint NOT NULL,
         fee_micros bigint NOT NULL,

@@ -13,7 +13,8 @@ export const MARKETPLACE = '00000000-0000-0000-0000-000000000000';
  * SQL for the counted failures in the evidence of one listing and day. They count only if two buyers had failures or
  * the marketplace's own test failed, so that no buyer can cause them alone.
  */
-export const COUNTED_FAILURES = `CASE WHEN count(*) FILTER (WHERE failed_calls <> '{}') >= 2 OR bool_or(buyer_id = '${MARKETPLACE}' AND failed_calls <> '{}')
+export const COUNTED_FAILURES = `CASE WHEN count(*) FILTER (WHERE failed_calls <> '{}') >= 2
+           OR bool_or(buyer_id = '${MARKETPLACE}' AND failed_calls <> '{}')
          THEN sum(cardinality(failed_calls)) ELSE 0 END`;
 
 interface Evidence {
@@ -34,9 +35,11 @@ const add = withParameters({ added: 'listing_id uuid, buyer_id uuid, call_id uui
        FROM ${added.table} GROUP BY listing_id, buyer_id ORDER BY listing_id, buyer_id
        ON CONFLICT (listing_id, day, buyer_id) DO UPDATE SET
          delivered = known.delivered + excluded.delivered,
-         failed_calls = ARRAY(SELECT failed FROM unnest(known.failed_calls || excluded.failed_calls) WITH ORDINALITY AS calls (failed, place)
+         failed_calls = ARRAY(
+           SELECT failed FROM unnest(known.failed_calls || excluded.failed_calls) WITH ORDINALITY AS calls (failed, place)
            GROUP BY failed ORDER BY min(place) LIMIT ${COUNTED_OF_BUYER}),
-         latencies_ms = (known.latencies_ms || excluded.latencies_ms)[greatest(1, cardinality(known.latencies_ms || excluded.latencies_ms) - ${COUNTED_OF_BUYER - 1}):]`,
+         latencies_ms = (known.latencies_ms || excluded.latencies_ms)[
+           greatest(1, cardinality(known.latencies_ms || excluded.latencies_ms) - ${COUNTED_OF_BUYER - 1}):]`,
   ),
 );
 /** Schedules a measurement: immediately, or when the interval since the last one has passed. */

@@ -21,7 +21,8 @@ const byDay = sql(
 
 const ofAll = sql(
   'call-evidence.of-all-by-day',
-  `SELECT to_char(days.day, 'YYYY-MM-DD') AS day, coalesce(sum(delivered), 0)::int AS delivered, coalesce(sum(cardinality(failed_calls)), 0)::int AS failed
+  `SELECT to_char(days.day, 'YYYY-MM-DD') AS day, coalesce(sum(delivered), 0)::int AS delivered,
+     coalesce(sum(cardinality(failed_calls)), 0)::int AS failed
    FROM generate_series(current_date - 13, current_date, interval '1 day') AS days (day)
    LEFT JOIN call_evidence e ON e.day = days.day::date AND e.buyer_id <> '${MARKETPLACE}' GROUP BY days.day ORDER BY days.day`,
 );

@@ -25,12 +25,14 @@ const measure = sql(
   `WITH evidence AS (
      SELECT *, day > current_date - 7 AS of_week FROM call_evidence WHERE listing_id = ANY($1::uuid[])
    ), days AS (
-     SELECT listing_id, of_week, sum(delivered) FILTER (WHERE buyer_id <> '${MARKETPLACE}') AS calls, sum(cardinality(latencies_ms)) AS successes,
+     SELECT listing_id, of_week, sum(delivered) FILTER (WHERE buyer_id <> '${MARKETPLACE}') AS calls,
+       sum(cardinality(latencies_ms)) AS successes,
        ${COUNTED_FAILURES} AS failures
      FROM evidence GROUP BY listing_id, day, of_week
    ), sums AS (
      SELECT listing_id, sum(calls) AS calls_30d, sum(successes) AS successes_30d, sum(failures) AS failures_30d,
-       sum(calls) FILTER (WHERE of_week) AS calls_7d, sum(successes) FILTER (WHERE of_week) AS successes_7d, sum(failures) FILTER (WHERE of_week) AS failures_7d
+       sum(calls) FILTER (WHERE of_week) AS calls_7d, sum(successes) FILTER (WHERE of_week) AS successes_7d,
+       sum(failures) FILTER (WHERE of_week) AS failures_7d
      FROM days GROUP BY listing_id
    ), latencies AS (
      SELECT listing_id, percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY ms) AS month,
@@ -39,7 +41,8 @@ const measure = sql(
    )
    SELECT listing_id, coalesce(calls_7d, 0)::int AS calls_7d, coalesce(calls_30d, 0)::int AS calls_30d,
      coalesce(successes_7d, 0)::int AS successes_7d, coalesce(failures_7d, 0)::int AS failures_7d, successes_30d::int, failures_30d::int,
-     round(week[1])::int AS p50_ms_7d, round(week[2])::int AS p95_ms_7d, round(month[1])::int AS p50_ms_30d, round(month[2])::int AS p95_ms_30d
+     round(week[1])::int AS p50_ms_7d, round(week[2])::int AS p95_ms_7d,
+     round(month[1])::int AS p50_ms_30d, round(month[2])::int AS p95_ms_30d
    FROM sums LEFT JOIN latencies USING (listing_id)`,
 );
 /**

@@ -91,7 +91,8 @@ describe('paid calls with two processes, sellers of every kind and a bus that lo
       const final = await eventually(
         async () => {
           await harness.ledger.inspect(
-            "UPDATE payments_ledger.payments SET lease_until = now() - interval '1 second' WHERE relay_request_id = $1 AND state = 'in_flight'",
+            `UPDATE payments_ledger.payments SET lease_until = now() - interval '1 second'
+             WHERE relay_request_id = $1 AND state = 'in_flight'`,
             [relayRequestId],
           );
           return harness.answer(buyer, shop, BODY, { relayRequestId });

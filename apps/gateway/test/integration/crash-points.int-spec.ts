@@ -52,7 +52,7 @@ describe('a paid call that was cut off', () => {
     )[0]?.result_json;
 
   it.each([1, 16])(
-    'between the stored result and its settlement is settled by a retry after the lease, with %i retries at once and no second call of the seller',
+    'between the stored result and its settlement is settled by a retry after the lease, with %i at once and no second call of the seller',
     async (copies) => {
       const { shop, relayRequestId, retry } = await bought();
       const heal = harness.transport.lose(settlePayment, 'request');
@@ -198,7 +198,7 @@ describe('a paid call that was cut off', () => {
     expect(await harness.chargesOf(relayRequestId)).toBe(1);
   });
 
-  it('with its process, which says nothing any more, is taken over by the other; the call of a process that is heard is not, however long it takes', async () => {
+  it('with its process, now silent, is taken over by the other; that of one that is heard is not, however long it takes', async () => {
     const gates = [held(() => '{"attempt":1}'), held(() => '{"attempt":1}')];
     const buyer = newId();
     const shops = await Promise.all(gates.map(({ behaviour }) => harness.open(undefined, behaviour)));
@@ -333,7 +333,8 @@ describe('the resume job', () => {
   it('shows a call whose signature could not be settled as expired, since nothing was paid', async () => {
     const [{ buyer, relayRequestId }] = (await unsettled(1)) as [Unsettled];
     await harness.ledger.inspect(
-      'DELETE FROM payments_ledger.sandbox_transfers WHERE payment_id = (SELECT id FROM payments_ledger.payments WHERE relay_request_id = $1)',
+      `DELETE FROM payments_ledger.sandbox_transfers
+       WHERE payment_id = (SELECT id FROM payments_ledger.payments WHERE relay_request_id = $1)`,
       [relayRequestId],
     );
     await harness.db.inspect(

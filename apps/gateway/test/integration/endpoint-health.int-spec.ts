@@ -126,7 +126,7 @@ describe('the health of an endpoint', () => {
     expect((await statuses(shop)).slice(0, 2)).toEqual(['unverified', 'failing']);
   });
 
-  it('is taken down by no single buyer: what repeats counts once, and its calls bring only a test of ours, once over all processes', async () => {
+  it('is taken down by no single buyer: repeats count once, and its calls bring only one test of ours over all processes', async () => {
     const shop = await harness.open();
     const [buyer, body] = [newId(), '{"break":true}'];
     shop.seller.behave((request, response) =>

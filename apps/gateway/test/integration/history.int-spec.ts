@@ -203,8 +203,10 @@ describe('the history of calls', () => {
   it('is counted and cut from indexes, however much there is', async () => {
     const busy = newId();
     await harness.db.inspect(
-      `INSERT INTO gateway.gateway_requests (id, buyer_id, seller_id, listing_id, listing_name, listing_slug, status, body_digest, gross_micros, fee_micros, net_micros, fee_bps, created_at)
-       SELECT gen_random_uuid(), CASE n % 20 WHEN 0 THEN $1 ELSE gen_random_uuid() END, CASE n % 20 WHEN 1 THEN $1 ELSE gen_random_uuid() END, $2, 'Weather', 'weather',
+      `INSERT INTO gateway.gateway_requests (id, buyer_id, seller_id, listing_id, listing_name, listing_slug,
+         status, body_digest, gross_micros, fee_micros, net_micros, fee_bps, created_at)
+       SELECT gen_random_uuid(), CASE n % 20 WHEN 0 THEN $1 ELSE gen_random_uuid() END,
+         CASE n % 20 WHEN 1 THEN $1 ELSE gen_random_uuid() END, $2, 'Weather', 'weather',
          CASE n % 40 WHEN 0 THEN 'seller_failed' ELSE 'refunded' END, sha256('body'), 0, 0, 0, 0, now() - n * interval '1 minute'
        FROM generate_series(1, 40000) n`,
       [busy, shop.offering.listingId],
@@ -237,7 +239,8 @@ describe('the history of calls', () => {
     const plans = await Promise.all(
       [
         `SELECT count(*) FROM gateway.gateway_requests g WHERE g.buyer_id = '${busy}'`,
-        `SELECT g.id, g.created_at FROM gateway.gateway_requests g WHERE g.seller_id = '${busy}' ORDER BY g.created_at DESC, g.id DESC LIMIT 100 + 5000`,
+        `SELECT g.id, g.created_at FROM gateway.gateway_requests g WHERE g.seller_id = '${busy}'
+         ORDER BY g.created_at DESC, g.id DESC LIMIT 100 + 5000`,
       ].map(async (statement) =>
         (await harness.db.inspect<{ 'QUERY PLAN': string }>(`EXPLAIN ${statement}`))
           .map((line) => line['QUERY PLAN'])

@@ -70,7 +70,10 @@ describe('an Idempotency-Key on the paid call', () => {
     const [buyer, shop] = [newId(), await harness.open({ priceMicros: '0' })];
     const spell = (value: Record<string, number | string>, variant: number): string => {
       const entries = Object.entries(value);
-      return `{${(variant % 2 ? entries.toReversed() : entries).map(([name, inner]) => `${' '.repeat(variant)}${JSON.stringify(name)}: ${JSON.stringify(inner)}`).join(' ,')}}`;
+      const members = (variant % 2 ? entries.toReversed() : entries).map(
+        ([name, inner]) => `${' '.repeat(variant)}${JSON.stringify(name)}: ${JSON.stringify(inner)}`,
+      );
+      return `{${members.join(' ,')}}`;
     };
     const bodies = fc.dictionary(fc.string({ maxLength: 5 }), fc.oneof(fc.integer(), fc.string({ maxLength: 5 })), {
       maxKeys: 4,

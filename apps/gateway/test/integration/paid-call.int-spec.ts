@@ -52,7 +52,9 @@ describe.each([1, 2])('the paid call, with %i gateway process(es)', (replicas) =
     const first = await harness.answer(buyer, shop, BODY, { relayRequestId, traceparent: TRACEPARENT });
     const result = resultOf(first);
     expect(first.dataJson).toBe(
-      `{"request_id":"${result.request_id}","billable":true,"charged_amount":{"amount_cents":25,"currency":"USD"},"fees":{"fee_rate":0.05,"fee_amount_cents":1.25,"seller_receives_cents":23.75},"seller_status_code":200,"seller_response":{"weather":"Föhn","temperature":21.50}}`,
+      `{"request_id":"${result.request_id}","billable":true,"charged_amount":{"amount_cents":25,"currency":"USD"},` +
+        '"fees":{"fee_rate":0.05,"fee_amount_cents":1.25,"seller_receives_cents":23.75},' +
+        '"seller_status_code":200,"seller_response":{"weather":"Föhn","temperature":21.50}}',
     );
     for (let repeat = 0; repeat < 5; repeat += 1)
       expect((await harness.answer(buyer, shop, BODY, { relayRequestId })).dataJson).toBe(first.dataJson);

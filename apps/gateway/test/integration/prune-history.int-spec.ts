@@ -56,7 +56,7 @@ describe('what is kept of calls', () => {
     return { row: found !== undefined, result: typeof found?.result_json === 'string' };
   };
 
-  it('is the result for a month, in which its relay id is answered with it; then that is said, and nobody is called or charged again', async () => {
+  it('is the result for a month, in which its relay id brings it; then that is said, and nobody is called or charged again', async () => {
     const [young, old] = [await delivered(), await delivered()];
     await Promise.all([young.id, old.id].map(isSettled));
     await completedDaysAgo(young.id, 29.9);

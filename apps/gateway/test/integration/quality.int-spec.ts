@@ -53,7 +53,8 @@ describe('the measured quality of a listing', () => {
   ): Promise<unknown> =>
     harness.db.inspect(
       `INSERT INTO gateway.call_evidence (listing_id, day, buyer_id, delivered, failed_calls, latencies_ms)
-       VALUES ($1, current_date - $2::int, $3, $4, ARRAY(SELECT gen_random_uuid() FROM generate_series(1, $5)), array_fill($6::int, ARRAY[$4::int]))`,
+       VALUES ($1, current_date - $2::int, $3, $4,
+         ARRAY(SELECT gen_random_uuid() FROM generate_series(1, $5)), array_fill($6::int, ARRAY[$4::int]))`,
       [offering.listingId, daysAgo, buyerId, delivered, failed, ms],
     );
   const measureAgain = async (shop: Shop): Promise<void> => {
@@ -75,7 +76,8 @@ describe('the measured quality of a listing', () => {
     expect(await buy(shop, another)).toBe(false);
     await eventually(async () => expect(await latest(shop)).toMatchObject({ success_rate_7d: 0.4878, calls_7d: 23 }));
     const [row] = await harness.db.inspect<{ failed: number; latencies: number }>(
-      'SELECT cardinality(failed_calls) AS failed, cardinality(latencies_ms) AS latencies FROM gateway.call_evidence WHERE listing_id = $1 AND buyer_id = $2',
+      `SELECT cardinality(failed_calls) AS failed, cardinality(latencies_ms) AS latencies
+       FROM gateway.call_evidence WHERE listing_id = $1 AND buyer_id = $2`,
       [shop.offering.listingId, often],
     );
     expect(row).toEqual({ failed: 20, latencies: 20 });

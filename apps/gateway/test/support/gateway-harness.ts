@@ -175,7 +175,8 @@ export async function startGateway({ env = {}, replicas = 1 }: GatewayOptions = 
     },
     async chargesOf(relayRequestId) {
       const rows = await ledger.inspect(
-        "SELECT 1 FROM payments_ledger.journal_transactions t JOIN payments_ledger.payments p ON p.id = t.payment_id WHERE p.relay_request_id = $1 AND t.reason = 'call_completed'",
+        `SELECT 1 FROM payments_ledger.journal_transactions t JOIN payments_ledger.payments p ON p.id = t.payment_id
+         WHERE p.relay_request_id = $1 AND t.reason = 'call_completed'`,
         [relayRequestId],
       );
       return rows.length;

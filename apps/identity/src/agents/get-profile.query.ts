@@ -16,7 +16,8 @@ const findProfiles = sql(
   'agents.find-profiles',
   lookupSql(
     `SELECT a.id, a.display_name, a.account_type, a.role, a.is_verified, a.bio, a.avatar_url, a.website, a.created_at,
-            w.id AS wallet_id, w.address, w.chain_type, w.label, w.is_primary, w.is_default_payer, w.is_default_payout, w.capabilities, w.status,
+            w.id AS wallet_id, w.address, w.chain_type, w.label, w.is_primary,
+            w.is_default_payer, w.is_default_payout, w.capabilities, w.status,
             w.created_at AS wallet_created_at
      FROM accounts a JOIN wallets w ON w.account_id = a.id
      WHERE a.id = asked.key::uuid

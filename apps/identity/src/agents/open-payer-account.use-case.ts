@@ -8,7 +8,8 @@ import { openAccount } from './accounts.js';
 
 const findHolder = sql(
   'accounts.find-holder',
-  `SELECT a.id, a.account_type, w.status = 'active' AND 'payer' = ANY(w.capabilities) AND a.suspended_at IS NULL AS may_pay FROM wallets w JOIN accounts a ON a.id = w.account_id WHERE w.address = $1`,
+  `SELECT a.id, a.account_type, w.status = 'active' AND 'payer' = ANY(w.capabilities) AND a.suspended_at IS NULL AS may_pay
+   FROM wallets w JOIN accounts a ON a.id = w.account_id WHERE w.address = $1`,
 );
 
 interface HolderRow {

@@ -16,7 +16,8 @@ const lockHolder = sql(
 );
 const revokeAll = sql(
   'api-keys.revoke-all',
-  `UPDATE api_keys SET revoked_at = clock_timestamp() WHERE account_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())
+  `UPDATE api_keys SET revoked_at = clock_timestamp()
+   WHERE account_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())
    RETURNING encode(key_hash, 'hex') AS "keyHash"`,
 );
 

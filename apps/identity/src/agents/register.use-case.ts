@@ -13,7 +13,8 @@ import { openAccount, type AccountRow } from './accounts.js';
 const registerPayer = sql(
   'accounts.register-payer',
   `UPDATE accounts a SET registered_at = now(), display_name = coalesce($2, a.display_name) FROM wallets w
-   WHERE w.address = $1 AND a.id = w.account_id AND a.registered_at IS NULL RETURNING a.id, a.account_type, a.display_name, a.registered_at, a.created_at`,
+   WHERE w.address = $1 AND a.id = w.account_id AND a.registered_at IS NULL
+   RETURNING a.id, a.account_type, a.display_name, a.registered_at, a.created_at`,
 );
 
 /**

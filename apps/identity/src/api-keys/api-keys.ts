@@ -22,8 +22,9 @@ interface ApiKeyRow {
   budget: BudgetFields | null;
 }
 
-export const API_KEY_COLUMNS =
-  'id, name, key_prefix, scopes, revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()) AS is_active, created_at, last_used_at, expires_at, budget';
+export const API_KEY_COLUMNS = `id, name, key_prefix, scopes,
+  revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()) AS is_active,
+  created_at, last_used_at, expires_at, budget`;
 
 export type ListedApiKeyRow = ApiKeyRow & { is_active: boolean; last_used_at: Date | null };
 

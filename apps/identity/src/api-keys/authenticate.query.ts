@@ -17,16 +17,20 @@ type PrincipalRow = Omit<Principal, 'budgets' | 'isOperator'> & {
 
 const findByKey = sql(
   'api-keys.find-principal',
-  `SELECT a.id AS "accountId", a.account_type AS "accountType", a.role, a.display_name AS "displayName", k.id AS "keyId", k.scopes, k.budget AS "keyBudget", a.budget AS "agentBudget",
+  `SELECT a.id AS "accountId", a.account_type AS "accountType", a.role, a.display_name AS "displayName",
+     k.id AS "keyId", k.scopes, k.budget AS "keyBudget", a.budget AS "agentBudget",
      a.suspended_at IS NOT NULL AS "isSuspended", false AS "isOperator"
    FROM api_keys k JOIN accounts a ON a.id = k.account_id
    WHERE k.key_hash = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())`,
 );
 const findBySession = sql(
   'sessions.find-principal',
-  `SELECT a.id AS "accountId", a.account_type AS "accountType", a.role, a.display_name AS "displayName", s.id AS "keyId", ARRAY[]::text[] AS scopes, NULL AS "keyBudget", NULL AS "agentBudget",
+  `SELECT a.id AS "accountId", a.account_type AS "accountType", a.role, a.display_name AS "displayName",
+     s.id AS "keyId", ARRAY[]::text[] AS scopes, NULL AS "keyBudget", NULL AS "agentBudget",
      false AS "isSuspended", a.id = ANY($2::uuid[]) OR EXISTS (
-       SELECT FROM wallets w WHERE w.account_id = a.id AND w.address = ANY($3::text[]) AND w.status = 'active' AND 'login' = ANY(w.capabilities)) AS "isOperator"
+       SELECT FROM wallets w
+       WHERE w.account_id = a.id AND w.address = ANY($3::text[])
+         AND w.status = 'active' AND 'login' = ANY(w.capabilities)) AS "isOperator"
    FROM sessions s JOIN accounts a ON a.id = s.account_id
    WHERE s.token_hash = $1 AND s.expires_at > now()`,
 );

@@ -14,7 +14,8 @@ import { scopesBeyond } from './scopes.js';
 const lockCreator = sql(
   'api-keys.lock-creator',
   `WITH account AS MATERIALIZED (SELECT id FROM accounts WHERE id = $2 FOR NO KEY UPDATE)
-   SELECT k.scopes, k.expires_at, k.budget IS NOT NULL AS has_budget, $3::timestamptz > now() AS expires_later, $3::timestamptz > k.expires_at AS outlives
+   SELECT k.scopes, k.expires_at, k.budget IS NOT NULL AS has_budget,
+     $3::timestamptz > now() AS expires_later, $3::timestamptz > k.expires_at AS outlives
    FROM account JOIN api_keys k ON k.account_id = account.id
    WHERE k.id = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) FOR SHARE OF k`,
 );
@@ -23,7 +24,8 @@ const lockCreator = sql(
 const lockOwner = sql(
   'api-keys.lock-owner',
   `WITH account AS MATERIALIZED (SELECT id FROM accounts WHERE id = $2 FOR NO KEY UPDATE)
-   SELECT ARRAY['read', 'write', 'subscribe'] AS scopes, NULL::timestamptz AS expires_at, false AS has_budget, $3::timestamptz > now() AS expires_later, NULL::boolean AS outlives
+   SELECT ARRAY['read', 'write', 'subscribe'] AS scopes, NULL::timestamptz AS expires_at, false AS has_budget,
+     $3::timestamptz > now() AS expires_later, NULL::boolean AS outlives
    FROM account JOIN claims c ON c.agent_id = account.id JOIN sessions s ON s.account_id = c.human_id
    WHERE s.id = $1 AND s.expires_at > now() FOR SHARE OF s`,
 );

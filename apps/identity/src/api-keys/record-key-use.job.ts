@@ -8,7 +8,10 @@ const INTERVAL_MS = 10_000;
 const touch = sql(
   'api-keys.touch',
   `UPDATE api_keys SET last_used_at = now()
-   WHERE id IN (SELECT id FROM api_keys WHERE id = ANY($1::uuid[]) AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute') FOR UPDATE SKIP LOCKED)`,
+   WHERE id IN (
+     SELECT id FROM api_keys
+     WHERE id = ANY($1::uuid[]) AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')
+     FOR UPDATE SKIP LOCKED)`,
 );
 
 /**

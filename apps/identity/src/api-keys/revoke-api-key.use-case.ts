@@ -10,7 +10,8 @@ import { Injectable } from '@nestjs/common';
 const revoke = sql(
   'api-keys.revoke',
   `WITH locked AS MATERIALIZED (SELECT id FROM api_keys WHERE id = $1 AND account_id = $2 FOR UPDATE)
-   UPDATE api_keys k SET revoked_at = coalesce(k.revoked_at, clock_timestamp()) FROM locked WHERE k.id = locked.id RETURNING encode(k.key_hash, 'hex') AS "keyHash"`,
+   UPDATE api_keys k SET revoked_at = coalesce(k.revoked_at, clock_timestamp())
+   FROM locked WHERE k.id = locked.id RETURNING encode(k.key_hash, 'hex') AS "keyHash"`,
 );
 
 /** Revokes a key permanently; repeating it changes nothing. */

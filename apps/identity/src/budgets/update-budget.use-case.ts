@@ -9,7 +9,8 @@ const findOwner = sql('budgets.find-owner', 'SELECT human_id FROM claims WHERE a
 const store = sql('budgets.store-of-account', 'UPDATE accounts SET budget = $2 WHERE id = $1 RETURNING budget');
 const keysThatWork = sql(
   'budgets.keys-of-account',
-  `SELECT encode(key_hash, 'hex') AS "keyHash" FROM api_keys WHERE account_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
+  `SELECT encode(key_hash, 'hex') AS "keyHash" FROM api_keys
+   WHERE account_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
 );
 
 /**

@@ -16,7 +16,8 @@ const insertReplacingOldest = sql(
    RETURNING issued_at AS "issuedAt", expires_at AS "expiresAt"`,
 );
 // Selects the columns in the form of `Challenge`.
-const CHALLENGE = `nonce, purpose, json_build_object('chainType', chain_type, 'address', address) AS wallet, chain_id AS "chainId", agent_id AS "agentId", human_id AS "humanId",
+const CHALLENGE = `nonce, purpose, json_build_object('chainType', chain_type, 'address', address) AS wallet,
+  chain_id AS "chainId", agent_id AS "agentId", human_id AS "humanId",
   json_build_object('challenge', pow_challenge, 'difficulty', pow_difficulty) AS pow, issued_at AS "issuedAt", expires_at AS "expiresAt"`;
 const findOpen = sql(
   'challenges.find-open',
@@ -28,12 +29,15 @@ const findClaim = sql(
 );
 const consume = sql(
   'challenges.consume',
-  `UPDATE challenges SET consumed_at = now() WHERE nonce = $1 AND purpose = $2 AND address = $3 AND consumed_at IS NULL AND expires_at > now()
+  `UPDATE challenges SET consumed_at = now()
+   WHERE nonce = $1 AND purpose = $2 AND address = $3 AND consumed_at IS NULL AND expires_at > now()
    RETURNING consumed_at AS "solvedAt", floor(extract(epoch FROM consumed_at - issued_at) * 1000)::int AS "solveMs"`,
 );
 const deleteExpired = sql(
   'challenges.delete-expired',
-  `DELETE FROM challenges WHERE nonce IN (SELECT nonce FROM challenges WHERE expires_at < now() LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING nonce`,
+  `DELETE FROM challenges
+   WHERE nonce IN (SELECT nonce FROM challenges WHERE expires_at < now() LIMIT $1 FOR UPDATE SKIP LOCKED)
+   RETURNING nonce`,
 );
 const deleteBeyond = sql(
   'challenges.delete-beyond',

@@ -9,7 +9,8 @@ import { WalletProofs } from '../challenges/wallet-proofs.js';
 const findAgent = sql(
   'claims.find-agent',
   `SELECT EXISTS (SELECT 1 FROM claims c WHERE c.agent_id = a.id) AS claimed,
-          array(SELECT w.address FROM wallets w WHERE w.account_id = a.id AND w.status = 'active' AND 'login' = ANY (w.capabilities)) AS wallets
+          array(SELECT w.address FROM wallets w
+            WHERE w.account_id = a.id AND w.status = 'active' AND 'login' = ANY (w.capabilities)) AS wallets
    FROM accounts a WHERE a.id = $1 AND a.account_type = 'agent'`,
 );
 const insert = sql(

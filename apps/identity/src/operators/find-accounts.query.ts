@@ -8,7 +8,8 @@ import { parseWalletAddress } from '../wallets/wallet-address.js';
 type Account = OutputOf<typeof findAccounts>['accounts'][number];
 export type AccountSummaryRow = Omit<Account, 'created_at'> & { created_at: Date };
 
-export const SUMMARY_COLUMNS = `a.id, a.display_name, a.account_type, w.address AS wallet_address, a.suspended_at IS NOT NULL AS is_suspended, a.created_at`;
+export const SUMMARY_COLUMNS = `a.id, a.display_name, a.account_type, w.address AS wallet_address,
+  a.suspended_at IS NOT NULL AS is_suspended, a.created_at`;
 const ACCOUNTS = `accounts a JOIN wallets w ON w.account_id = a.id AND w.is_primary`;
 
 const byId = sql(

@@ -25,7 +25,8 @@ const findHolder = sql(
 );
 const insert = sql(
   'sessions.insert',
-  `INSERT INTO sessions (id, account_id, token_hash, expires_at) VALUES ($1, $2, $3, now() + make_interval(secs => $4)) RETURNING expires_at`,
+  `INSERT INTO sessions (id, account_id, token_hash, expires_at)
+   VALUES ($1, $2, $3, now() + make_interval(secs => $4)) RETURNING expires_at`,
 );
 
 /** Signs a human in. The first sign-in opens the account. */

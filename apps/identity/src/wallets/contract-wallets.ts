@@ -99,7 +99,8 @@ async function isSignatureOf(
     return data === VALID;
   }
   if (!wrapped) return false;
-  // The code runs as the constructor of a contract that is never created. It deploys the wallet, verifies the signature and leaves no state.
+  // The code runs as the constructor of a contract that is never created. It deploys the wallet, verifies the signature
+  // and leaves no state.
   const data = encodeDeployData({
     abi: erc6492SignatureValidatorAbi,
     bytecode: erc6492SignatureValidatorByteCode,

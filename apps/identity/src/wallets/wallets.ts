@@ -36,7 +36,9 @@ const clearRoles = sql(
 );
 const store = sql(
   'wallets.store',
-  'UPDATE wallets SET label = $2, is_primary = $3, is_default_payer = $4, is_default_payout = $5, capabilities = $6, status = $7 WHERE id = $1',
+  `UPDATE wallets
+   SET label = $2, is_primary = $3, is_default_payer = $4, is_default_payout = $5, capabilities = $6, status = $7
+   WHERE id = $1`,
 );
 
 /** Adds, links and finds wallets of accounts. */

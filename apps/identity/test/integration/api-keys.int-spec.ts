@@ -198,7 +198,8 @@ describe('API keys', () => {
     expect(race.at(-1)!.status).toBe('fulfilled');
     expect(await reasonOf(create({}, revokedKey))).toBe('key_invalid');
     const [late] = await harness.db.inspect<{ n: number }>(
-      'SELECT count(*)::int AS n FROM identity.api_keys child JOIN identity.api_keys parent ON parent.id = $1 WHERE child.name = $2 AND child.account_id = parent.account_id AND child.created_at > parent.revoked_at',
+      `SELECT count(*)::int AS n FROM identity.api_keys child JOIN identity.api_keys parent ON parent.id = $1
+       WHERE child.name = $2 AND child.account_id = parent.account_id AND child.created_at > parent.revoked_at`,
       [revokedKey.principal!.keyId, 'Child'],
     );
     expect(late!.n).toBe(0);

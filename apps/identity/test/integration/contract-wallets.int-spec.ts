@@ -28,7 +28,9 @@ describe('contract wallets', () => {
     const hung = await listen(createServer(() => undefined));
     const broken = await listen(createServer((_request, response) => void response.writeHead(500).end('oops')));
     harness = await startIdentity({
-      IDENTITY_EVM_RPC_URLS: `${CHAIN}=${accounts.node.url}, ${HUNG}=${hung},${DEAD}=http://127.0.0.1:${await freePort()},${BROKEN}=${broken}`,
+      IDENTITY_EVM_RPC_URLS:
+        `${CHAIN}=${accounts.node.url}, ${HUNG}=${hung},` +
+        `${DEAD}=http://127.0.0.1:${await freePort()},${BROKEN}=${broken}`,
     });
   });
   afterAll(async () => {
@@ -147,7 +149,8 @@ describe('contract wallets', () => {
     const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
     const highS = async (message: string) => {
       const signature = await wallet.sign(message);
-      return `${signature.slice(0, 66)}${(order - BigInt(`0x${signature.slice(66, 130)}`)).toString(16).padStart(64, '0')}${signature.endsWith('1b') ? '1c' : '1b'}`;
+      const s = (order - BigInt(`0x${signature.slice(66, 130)}`)).toString(16).padStart(64, '0');
+      return `${signature.slice(0, 66)}${s}${signature.endsWith('1b') ? '1c' : '1b'}`;
     };
     expect(await reasonOf(registerOn(CHAIN, wallet, { ...wallet, sign: highS }))).toBe('signature_invalid');
     expect((await registerOn(CHAIN, wallet)).wallet_address).toBe(wallet.address);

@@ -218,8 +218,10 @@ describe('register', () => {
     const evm = evmTestWallet();
     const solana = solanaTestWallet();
     const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
-    const highS = (signature: string): string =>
-      `${signature.slice(0, 66)}${(order - BigInt(`0x${signature.slice(66, 130)}`)).toString(16).padStart(64, '0')}${signature.endsWith('1b') ? '1c' : '1b'}`;
+    const highS = (signature: string): string => {
+      const s = (order - BigInt(`0x${signature.slice(66, 130)}`)).toString(16).padStart(64, '0');
+      return `${signature.slice(0, 66)}${s}${signature.endsWith('1b') ? '1c' : '1b'}`;
+    };
     const weak = smallOrderEncodings()[0]!;
 
     it.each<[string, TestWallet, (signature: string) => string]>([

@@ -171,7 +171,10 @@ describe('wallets', () => {
     const seen: { primary: number; payer: number; payout: number }[] = [];
     const count = async () => {
       const [counts] = await harness.db.inspect<{ primary: number; payer: number; payout: number }>(
-        'SELECT count(*) FILTER (WHERE is_primary)::int AS primary, count(*) FILTER (WHERE is_default_payer)::int AS payer, count(*) FILTER (WHERE is_default_payout)::int AS payout FROM identity.wallets WHERE account_id = $1',
+        `SELECT count(*) FILTER (WHERE is_primary)::int AS primary,
+           count(*) FILTER (WHERE is_default_payer)::int AS payer,
+           count(*) FILTER (WHERE is_default_payout)::int AS payout
+         FROM identity.wallets WHERE account_id = $1`,
         [agent.id],
       );
       seen.push(counts!);
@@ -247,7 +250,9 @@ describe('wallets', () => {
 
   it('are at most 50 to an account', async () => {
     await harness.db.inspect(
-      "INSERT INTO identity.wallets (id, account_id, chain_type, address, capabilities, status) SELECT gen_random_uuid(), $1::uuid, 'evm', $1::text || '/' || n, '{payer}', 'active' FROM generate_series(1, 49) n",
+      `INSERT INTO identity.wallets (id, account_id, chain_type, address, capabilities, status)
+       SELECT gen_random_uuid(), $1::uuid, 'evm', $1::text || '/' || n, '{payer}', 'active'
+       FROM generate_series(1, 49) n`,
       [agent.id],
     );
     const outcome: unknown = await link(evmTestWallet()).catch((error: unknown) => error);

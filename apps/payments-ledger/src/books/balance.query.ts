@@ -16,7 +16,8 @@ const paidFees = sql(
 );
 const standing = sql(
   'fee-standings.find',
-  `SELECT is_overdue AND coalesce(over_limit_since < now() - $2 * interval '1 day', false) AS is_overdue, over_limit_since + $2 * interval '1 day' AS pay_by
+  `SELECT is_overdue AND coalesce(over_limit_since < now() - $2 * interval '1 day', false) AS is_overdue,
+     over_limit_since + $2 * interval '1 day' AS pay_by
    FROM fee_standings WHERE seller_id = $1`,
 );
 

@@ -28,17 +28,21 @@ interface EntryRow {
   recorded_at: Date;
 }
 
-const JOINED =
-  'postings o JOIN journal_transactions t ON t.id = o.transaction_id LEFT JOIN payments p ON p.id = t.payment_id LEFT JOIN payouts y ON y.id = t.payout_id';
-const MATCHING = `WHERE o.owner_id = $1 AND ($2::text IS NULL OR o.type = $2) AND ($3::text IS NULL OR o.direction = $3) AND ($4::uuid IS NULL OR p.listing_id = $4)
+const JOINED = `postings o JOIN journal_transactions t ON t.id = o.transaction_id
+  LEFT JOIN payments p ON p.id = t.payment_id LEFT JOIN payouts y ON y.id = t.payout_id`;
+const MATCHING = `WHERE o.owner_id = $1 AND ($2::text IS NULL OR o.type = $2) AND ($3::text IS NULL OR o.direction = $3)
+     AND ($4::uuid IS NULL OR p.listing_id = $4)
      AND ($5::timestamptz IS NULL OR t.recorded_at >= $5) AND ($6::timestamptz IS NULL OR t.recorded_at < $6)`;
 const statement = (place: string): string =>
   `SELECT o.id, o.transaction_id, o.type, o.account, o.direction, o.amount_micros, o.balance_after_micros,
      p.listing_id, p.listing_name, p.listing_slug, p.id AS payment_id, p.gateway_request_id, t.recorded_at,
      CASE WHEN x.id IS NULL THEN coalesce(p.transaction_hash, y.transaction_hash) ELSE x.transaction_hash END AS transaction_hash,
-     CASE WHEN x.id IS NULL THEN coalesce(p.network, y.network) ELSE x.network END AS network, CASE WHEN x.id IS NULL THEN coalesce(p.pay_to, y.wallet) ELSE x.wallet END AS wallet,
-     (SELECT r.id FROM receipts r WHERE r.payment_id = p.id AND r.recipient_id = o.owner_id AND t.reason IN ('call_completed', 'subscription_started')) AS receipt_id
-   FROM ${JOINED} LEFT JOIN refunds x ON ${REFUND_PAID} ${MATCHING} ${place} ORDER BY o.sequence DESC, o.position DESC LIMIT $7::int + 1 OFFSET $8`;
+     CASE WHEN x.id IS NULL THEN coalesce(p.network, y.network) ELSE x.network END AS network,
+     CASE WHEN x.id IS NULL THEN coalesce(p.pay_to, y.wallet) ELSE x.wallet END AS wallet,
+     (SELECT r.id FROM receipts r WHERE r.payment_id = p.id AND r.recipient_id = o.owner_id
+       AND t.reason IN ('call_completed', 'subscription_started')) AS receipt_id
+   FROM ${JOINED} LEFT JOIN refunds x ON ${REFUND_PAID} ${MATCHING} ${place}
+   ORDER BY o.sequence DESC, o.position DESC LIMIT $7::int + 1 OFFSET $8`;
 const list = sql('ledger.list', statement(''));
 const listBehind = sql(
   'ledger.list-behind',

@@ -5,7 +5,8 @@ import { Injectable } from '@nestjs/common';
 
 const find = sql(
   'payments.purchase-evidence',
-  `SELECT (SELECT max(completed_at) FROM payments WHERE buyer_id = $1 AND listing_id = $2 AND state = 'completed' AND purpose = 'call') AS called,
+  `SELECT (SELECT max(completed_at) FROM payments
+           WHERE buyer_id = $1 AND listing_id = $2 AND state = 'completed' AND purpose = 'call') AS called,
           (SELECT max(created_at) FROM subscriptions WHERE consumer_id = $1 AND listing_id = $2) AS subscribed`,
 );
 

@@ -43,12 +43,13 @@ interface ReceiptDetailRow extends ReceiptRow {
   }[];
 }
 
-const columns = `r.id, r.payment_id, r.recipient_type, p.gross_micros, p.fee_bps, p.fee_micros, p.net_micros, p.currency, p.transaction_hash,
-  p.listing_id, p.listing_name, p.listing_slug, r.created_at`;
+const columns = `r.id, r.payment_id, r.recipient_type, p.gross_micros, p.fee_bps, p.fee_micros, p.net_micros, p.currency,
+  p.transaction_hash, p.listing_id, p.listing_name, p.listing_slug, r.created_at`;
 const list = sql(
   'receipts.list',
   `SELECT ${columns} FROM receipts r JOIN payments p ON p.id = r.payment_id
-   WHERE r.recipient_id = $1 AND ($2::text IS NULL OR r.recipient_type = $2) AND r.id < coalesce($5, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
+   WHERE r.recipient_id = $1 AND ($2::text IS NULL OR r.recipient_type = $2)
+     AND r.id < coalesce($5, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
    ORDER BY r.id DESC LIMIT $3::int + 1 OFFSET $4`,
 );
 const count = sql(
@@ -57,9 +58,11 @@ const count = sql(
 );
 const find = sql(
   'receipts.find',
-  `SELECT ${columns}, p.relay_request_id, p.buyer_id, p.seller_id, p.network, p.gateway_request_id, r.request_digest, r.response_digest, r.seller_status_code,
+  `SELECT ${columns}, p.relay_request_id, p.buyer_id, p.seller_id, p.network, p.gateway_request_id,
+     r.request_digest, r.response_digest, r.seller_status_code,
      (SELECT coalesce(json_agg(json_build_object('status', CASE WHEN x.refunded_at IS NULL THEN 'refund_due' ELSE 'refunded' END,
-        'reason', x.reason, 'micros', x.amount_micros::text, 'transaction_hash', x.transaction_hash) ORDER BY x.id), '[]') FROM refunds x WHERE x.payment_id = p.id) AS refunds
+        'reason', x.reason, 'micros', x.amount_micros::text, 'transaction_hash', x.transaction_hash) ORDER BY x.id), '[]')
+       FROM refunds x WHERE x.payment_id = p.id) AS refunds
    FROM receipts r JOIN payments p ON p.id = r.payment_id WHERE r.id = $1 AND r.recipient_id = $2`,
 );
 

@@ -8,7 +8,9 @@ const AMOUNTS = ['volume', 'revenue', 'fees_due', 'fees_paid', 'refunds_due', 'p
 /** `npm run admin -- books report`. It only reads and can run while the services run. */
 export const reportBooks: CommandDefinition = {
   name: 'books report',
-  help: 'prints by seller and month what was sold and earned, which fees, refunds and payouts are due at its end, and which were paid, in US dollars',
+  help:
+    'prints by seller and month what was sold and earned, ' +
+    'which fees, refunds and payouts are due at its end, and which were paid, in US dollars',
   options: {
     month: { help: 'one month of UTC, as 2026-11' },
     seller: { help: "one seller's id" },

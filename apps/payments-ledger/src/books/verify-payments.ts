@@ -25,12 +25,15 @@ const unlike = sql(
        CASE WHEN p.fee_micros > 0 AND p.payee = 'seller' AND p.is_authorized THEN 'agent:' || p.seller_id || ':fees' END AS indebted_due,
        j.credited, j.indebted,
        -- The part of a refund that is the seller's debt: what the seller has of the money; see sellersPart.
-       CASE WHEN p.payee = 'seller' AND p.is_authorized THEN p.gross_micros WHEN p.payee = 'split' THEN p.net_micros ELSE 0 END AS sellers_part,
+       CASE WHEN p.payee = 'seller' AND p.is_authorized THEN p.gross_micros
+            WHEN p.payee = 'split' THEN p.net_micros ELSE 0 END AS sellers_part,
        coalesce(j.owed_by_seller, 0) AS owed_by_seller,
        CASE WHEN p.state IN ('refund_due', 'refunded') THEN div(p.received_base_units * p.gross_micros, p.amount_base_units)
-            WHEN p.state = 'completed' OR (p.state IN ('verified', 'in_flight') AND NOT p.is_authorized) THEN div((p.received_base_units - p.amount_base_units) * p.gross_micros, p.amount_base_units)
+            WHEN p.state = 'completed' OR (p.state IN ('verified', 'in_flight') AND NOT p.is_authorized)
+              THEN div((p.received_base_units - p.amount_base_units) * p.gross_micros, p.amount_base_units)
             ELSE 0 END AS owed_due,
-       coalesce(j.charges, 0) AS charges, j.charge_reason, coalesce(j.charged, 0) AS charged, coalesce(j.fee, 0) AS fee, coalesce(j.earned, 0) AS earned, coalesce(j.owed, 0) AS owed,
+       coalesce(j.charges, 0) AS charges, j.charge_reason, coalesce(j.charged, 0) AS charged,
+       coalesce(j.fee, 0) AS fee, coalesce(j.earned, 0) AS earned, coalesce(j.owed, 0) AS owed,
        coalesce(j.given_back, 0) AS given_back, coalesce(x.refunded, 0) AS refunded, coalesce(x.still_due, 0) AS still_due,
        coalesce(r.receipts, 0) AS receipts, coalesce(r.fitting, 0) AS fitting_receipts, coalesce(s.subscriptions, 0) AS subscriptions
      FROM (SELECT *, authorization_id IS NOT NULL AS is_authorized FROM payments) p
@@ -38,23 +41,28 @@ const unlike = sql(
        SELECT t.payment_id,
          count(DISTINCT t.id) FILTER (WHERE t.reason IN ('call_completed', 'subscription_started', 'fees_paid')) AS charges,
          max(t.reason) FILTER (WHERE t.reason IN ('call_completed', 'subscription_started', 'fees_paid')) AS charge_reason,
-         string_agg(o.account, ',') FILTER (WHERE o.type = 'seller_credit' OR (t.reason = 'fees_paid' AND o.owner_id IS NOT NULL)) AS credited,
-         string_agg(o.account, ',') FILTER (WHERE o.type = 'marketplace_fee' AND o.direction = 'debit' AND o.account LIKE 'agent:%:fees') AS indebted,
+         string_agg(o.account, ',')
+           FILTER (WHERE o.type = 'seller_credit' OR (t.reason = 'fees_paid' AND o.owner_id IS NOT NULL)) AS credited,
+         string_agg(o.account, ',')
+           FILTER (WHERE o.type = 'marketplace_fee' AND o.direction = 'debit' AND o.account LIKE 'agent:%:fees') AS indebted,
          sum(o.amount_micros) FILTER (WHERE o.type = 'direct_payment') AS charged,
          sum(o.amount_micros) FILTER (WHERE o.account = 'platform:fees') AS fee,
-         sum(CASE o.direction WHEN 'credit' THEN o.amount_micros ELSE -o.amount_micros END) FILTER (WHERE o.type IN ('seller_credit', 'marketplace_fee') AND o.owner_id IS NOT NULL) AS earned,
+         sum(CASE o.direction WHEN 'credit' THEN o.amount_micros ELSE -o.amount_micros END)
+           FILTER (WHERE o.type IN ('seller_credit', 'marketplace_fee') AND o.owner_id IS NOT NULL) AS earned,
          sum(o.amount_micros) FILTER (WHERE o.account LIKE 'agent:%:refunds' AND o.direction = 'credit') AS owed,
          sum(o.amount_micros) FILTER (WHERE o.account LIKE 'agent:%:refunds' AND o.direction = 'debit') AS given_back,
          sum(o.amount_micros) FILTER (WHERE o.account LIKE 'agent:%:owed' AND o.direction = 'debit') AS owed_by_seller
        FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id GROUP BY t.payment_id
      ) j ON j.payment_id = p.id
      LEFT JOIN (
-       SELECT payment_id, sum(amount_micros) FILTER (WHERE refunded_at IS NOT NULL) AS refunded, sum(amount_micros) FILTER (WHERE refunded_at IS NULL) AS still_due
+       SELECT payment_id, sum(amount_micros) FILTER (WHERE refunded_at IS NOT NULL) AS refunded,
+         sum(amount_micros) FILTER (WHERE refunded_at IS NULL) AS still_due
        FROM refunds GROUP BY payment_id
      ) x ON x.payment_id = p.id
      LEFT JOIN (
        SELECT r.payment_id, count(*) AS receipts,
-         count(*) FILTER (WHERE r.recipient_id = CASE r.recipient_type WHEN 'buyer' THEN q.buyer_id ELSE q.seller_id END AND (r.request_digest IS NOT NULL) = (q.purpose = 'call')) AS fitting
+         count(*) FILTER (WHERE r.recipient_id = CASE r.recipient_type WHEN 'buyer' THEN q.buyer_id ELSE q.seller_id END
+           AND (r.request_digest IS NOT NULL) = (q.purpose = 'call')) AS fitting
        FROM receipts r JOIN payments q ON q.id = r.payment_id GROUP BY r.payment_id
      ) r ON r.payment_id = p.id
      LEFT JOIN (
@@ -63,16 +71,25 @@ const unlike = sql(
      ) s ON s.payment_id = p.id
    ), checked AS (
      SELECT id, array_remove(ARRAY[
-       CASE WHEN state = 'completed' AND (charges <> 1 OR charge_reason <> reason) THEN 'is completed and has ' || charges || ' charges' END,
-       CASE WHEN state = 'completed' AND (charged <> charge_due OR fee <> fee_micros OR earned <> earned_due) THEN 'is charged ' || charged || ', fee ' || fee || ', earned ' || earned || ' micros' END,
-       CASE WHEN state = 'completed' AND (credited, indebted) IS DISTINCT FROM (credited_due, indebted_due) THEN 'is booked on ' || concat_ws(' and ', credited, indebted) || ', not on ' || concat_ws(' and ', credited_due, indebted_due) END,
-       CASE WHEN state = 'completed' AND (receipts <> receipts_due OR fitting_receipts <> receipts_due) THEN 'is completed and has ' || fitting_receipts || ' good receipts of ' || receipts END,
-       CASE WHEN subscriptions <> (state = 'completed' AND purpose = 'subscription')::int THEN 'is ' || state || ' and has ' || subscriptions || ' subscriptions' END,
+       CASE WHEN state = 'completed' AND (charges <> 1 OR charge_reason <> reason)
+            THEN 'is completed and has ' || charges || ' charges' END,
+       CASE WHEN state = 'completed' AND (charged <> charge_due OR fee <> fee_micros OR earned <> earned_due)
+            THEN 'is charged ' || charged || ', fee ' || fee || ', earned ' || earned || ' micros' END,
+       CASE WHEN state = 'completed' AND (credited, indebted) IS DISTINCT FROM (credited_due, indebted_due)
+            THEN 'is booked on ' || concat_ws(' and ', credited, indebted)
+              || ', not on ' || concat_ws(' and ', credited_due, indebted_due) END,
+       CASE WHEN state = 'completed' AND (receipts <> receipts_due OR fitting_receipts <> receipts_due)
+            THEN 'is completed and has ' || fitting_receipts || ' good receipts of ' || receipts END,
+       CASE WHEN subscriptions <> (state = 'completed' AND purpose = 'subscription')::int
+            THEN 'is ' || state || ' and has ' || subscriptions || ' subscriptions' END,
        CASE WHEN state <> 'completed' AND (charges > 0 OR charged > 0 OR receipts > 0) THEN 'is ' || state || ' and is charged for' END,
        CASE WHEN owed <> owed_due THEN 'owes back ' || owed || ' micros and should ' || owed_due END,
-       CASE WHEN owed_by_seller <> owed - div(owed * (gross_micros - sellers_part), gross_micros) THEN 'owes back ' || owed_by_seller || ' micros of its seller' END,
-       CASE WHEN given_back <> refunded OR owed <> refunded + still_due OR (state = 'refunded') <> (refunded > 0 AND still_due = 0 AND state IN ('refund_due', 'refunded'))
-            THEN 'is ' || state || ', gave back ' || given_back || ' micros and should have given ' || refunded || ' of ' || (refunded + still_due) END
+       CASE WHEN owed_by_seller <> owed - div(owed * (gross_micros - sellers_part), gross_micros)
+            THEN 'owes back ' || owed_by_seller || ' micros of its seller' END,
+       CASE WHEN given_back <> refunded OR owed <> refunded + still_due
+              OR (state = 'refunded') <> (refunded > 0 AND still_due = 0 AND state IN ('refund_due', 'refunded'))
+            THEN 'is ' || state || ', gave back ' || given_back
+              || ' micros and should have given ' || refunded || ' of ' || (refunded + still_due) END
      ], NULL) AS problems FROM facts
    )
    SELECT id, array_to_string(problems, '; ') AS detail FROM checked WHERE cardinality(problems) > 0 ORDER BY id`,

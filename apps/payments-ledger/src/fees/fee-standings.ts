@@ -18,7 +18,8 @@ const toReview = sql(
   'fee-standings.to-review',
   `SELECT a.owner_id AS seller_id FROM accounts a LEFT JOIN fee_standings s ON s.seller_id = a.owner_id
    WHERE a.address LIKE 'agent:%:fees' AND (
-     (a.balance_micros < -$1::bigint AND (s.over_limit_since IS NULL OR (NOT s.is_overdue AND s.over_limit_since < now() - $2 * interval '1 day')))
+     (a.balance_micros < -$1::bigint
+       AND (s.over_limit_since IS NULL OR (NOT s.is_overdue AND s.over_limit_since < now() - $2 * interval '1 day')))
      OR (a.balance_micros >= -$1::bigint AND s.over_limit_since IS NOT NULL)
      OR (a.balance_micros * 2 < -$1::bigint) <> coalesce(s.is_near_limit, false))
    LIMIT 100`,
@@ -26,15 +27,20 @@ const toReview = sql(
 /** Serializes the reviews of one seller. */
 const lock = sql(
   'fee-standings.lock',
-  `INSERT INTO fee_standings (seller_id) VALUES ($1) ON CONFLICT (seller_id) DO UPDATE SET seller_id = excluded.seller_id RETURNING is_overdue, is_near_limit`,
+  `INSERT INTO fee_standings (seller_id) VALUES ($1)
+   ON CONFLICT (seller_id) DO UPDATE SET seller_id = excluded.seller_id
+   RETURNING is_overdue, is_near_limit`,
 );
 const review = sql(
   'fee-standings.review',
-  `UPDATE fee_standings s SET over_limit_since = d.since, is_near_limit = d.due_micros * 2 > $2::bigint, is_overdue = d.is_overdue, version = s.version + (d.is_overdue <> s.is_overdue)::int
+  `UPDATE fee_standings s
+   SET over_limit_since = d.since, is_near_limit = d.due_micros * 2 > $2::bigint, is_overdue = d.is_overdue,
+     version = s.version + (d.is_overdue <> s.is_overdue)::int
    FROM (
      SELECT since, due_micros, coalesce(since < now() - $3 * interval '1 day', false)
        OR EXISTS (SELECT 1 FROM refunds r WHERE r.seller_id = $1 AND r.is_overdue AND r.refunded_at IS NULL) AS is_overdue
-     FROM (SELECT coalesce(-a.balance_micros, 0) AS due_micros, CASE WHEN a.balance_micros < -$2::bigint THEN coalesce(k.over_limit_since, now()) END AS since
+     FROM (SELECT coalesce(-a.balance_micros, 0) AS due_micros,
+             CASE WHEN a.balance_micros < -$2::bigint THEN coalesce(k.over_limit_since, now()) END AS since
            FROM fee_standings k LEFT JOIN accounts a ON a.address = 'agent:' || k.seller_id || ':fees' WHERE k.seller_id = $1) o
    ) d WHERE s.seller_id = $1 RETURNING s.is_overdue, s.is_near_limit, d.due_micros, s.version, now() AS as_of`,
 );

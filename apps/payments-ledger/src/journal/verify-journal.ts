@@ -26,7 +26,8 @@ const wrongBalances = sql(
 const saleOf = sql(
   'journal.sale-of-payment',
   `SELECT r.*, (SELECT hash FROM journal_transactions WHERE sequence = r.sequence - 1) AS previous
-   FROM (${recordedTransactions} WHERE t.payment_id = $1 AND t.reason IN (${[...SALE_REASONS, FEES_PAID].map((reason) => `'${reason}'`).join(', ')})) r`,
+   FROM (${recordedTransactions}
+     WHERE t.payment_id = $1 AND t.reason IN (${[...SALE_REASONS, FEES_PAID].map((reason) => `'${reason}'`).join(', ')})) r`,
 );
 const total = sql('journal.total', 'SELECT coalesce(sum(balance_micros), 0) AS total FROM accounts');
 

@@ -19,7 +19,8 @@ export class CreateLedger1763650000000 implements MigrationInterface {
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(
-      'DROP TABLE spending, subscriptions, receipts, refunds, postings, journal_transactions, journal_head, payouts, payout_wallets, reconciliations, fee_standings, accounts, payers, authorizations, sandbox_transfers, payments',
+      `DROP TABLE spending, subscriptions, receipts, refunds, postings, journal_transactions, journal_head, payouts,
+         payout_wallets, reconciliations, fee_standings, accounts, payers, authorizations, sandbox_transfers, payments`,
     );
     await runner.query('DROP FUNCTION refuse_change, refuse_unbalanced, refuse_forgetting_money, release_spending');
   }
@@ -38,7 +39,9 @@ async function createPayments(runner: QueryRunner): Promise<void> {
       gateway_request_id uuid,
       pricing_model text,
       offer_key bytea NOT NULL,
-      state text NOT NULL CHECK (state IN ('pending', 'underpaid', 'verified', 'in_flight', 'completed', 'expired', 'failed', 'cancelled', 'refund_due', 'refunded', 'indeterminate')),
+      state text NOT NULL CHECK (state IN (
+        'pending', 'underpaid', 'verified', 'in_flight', 'completed', 'expired', 'failed',
+        'cancelled', 'refund_due', 'refunded', 'indeterminate')),
       buyer_id uuid NOT NULL,
       seller_id uuid CHECK (seller_id <> buyer_id),
       listing_id uuid,
@@ -76,16 +79,20 @@ async function createPayments(runner: QueryRunner): Promise<void> {
       reserved_on date CHECK (reserved_on IS NULL OR budgets IS NOT NULL),
       CONSTRAINT payments_purpose_whole CHECK (CASE purpose
         WHEN 'call' THEN gateway_request_id IS NOT NULL AND body_digest IS NOT NULL AND pricing_model IS NULL
-        WHEN 'subscription' THEN gateway_request_id IS NULL AND body_digest IS NULL AND pricing_model IN ('monthly', 'yearly', 'usage_tiered') AND state <> 'in_flight'
-        WHEN 'fee' THEN gateway_request_id IS NULL AND body_digest IS NULL AND pricing_model IS NULL AND scheme = 'exact' AND state NOT IN ('in_flight', 'underpaid', 'refund_due')
+        WHEN 'subscription' THEN gateway_request_id IS NULL AND body_digest IS NULL
+          AND pricing_model IN ('monthly', 'yearly', 'usage_tiered') AND state <> 'in_flight'
+        WHEN 'fee' THEN gateway_request_id IS NULL AND body_digest IS NULL AND pricing_model IS NULL
+          AND scheme = 'exact' AND state NOT IN ('in_flight', 'underpaid', 'refund_due')
         ELSE false END),
-      CONSTRAINT payments_sale_whole CHECK (num_nulls(seller_id, listing_id, listing_name, listing_slug, preferred_currency) = CASE purpose WHEN 'fee' THEN 5 ELSE 0 END),
+      CONSTRAINT payments_sale_whole CHECK (num_nulls(seller_id, listing_id, listing_name, listing_slug, preferred_currency)
+        = CASE purpose WHEN 'fee' THEN 5 ELSE 0 END),
       CHECK (gross_micros = fee_micros + net_micros),
       CHECK ((state = 'completed') = (completed_at IS NOT NULL)),
       CHECK (state <> 'in_flight' OR lease_until IS NOT NULL)
     )`);
   await runner.query(
-    `CREATE UNIQUE INDEX payments_live_offer ON payments (offer_key) WHERE state IN ('pending', 'underpaid', 'verified', 'in_flight', 'indeterminate')`,
+    `CREATE UNIQUE INDEX payments_live_offer ON payments (offer_key)
+     WHERE state IN ('pending', 'underpaid', 'verified', 'in_flight', 'indeterminate')`,
   );
   await runner.query(
     `CREATE INDEX payments_unpaid_until ON payments (rail, state, expires_at, id) WHERE state IN ('pending', 'underpaid')`,
@@ -100,7 +107,8 @@ async function createPayments(runner: QueryRunner): Promise<void> {
     `CREATE INDEX payments_unpaid_since ON payments (rail, expires_at, id) WHERE state IN ('expired', 'failed', 'cancelled')`,
   );
   await runner.query(
-    `CREATE INDEX payments_completed_by_buyer ON payments (buyer_id, listing_id, completed_at) WHERE state = 'completed' AND purpose = 'call'`,
+    `CREATE INDEX payments_completed_by_buyer ON payments (buyer_id, listing_id, completed_at)
+     WHERE state = 'completed' AND purpose = 'call'`,
   );
   await runner.query(
     `CREATE INDEX payments_transaction ON payments (transaction_hash) WHERE transaction_hash IS NOT NULL`,
@@ -189,7 +197,8 @@ async function createSpending(runner: QueryRunner): Promise<void> {
       FOR counted IN
         SELECT s.budget_id, s.period, s.starts_on FROM spending s
         WHERE s.budget_id IN (SELECT (b ->> 'id')::uuid FROM jsonb_array_elements(OLD.budgets) b)
-          AND ((s.period = 'day' AND s.starts_on = OLD.reserved_on) OR (s.period = 'month' AND s.starts_on = date_trunc('month', OLD.reserved_on)::date))
+          AND ((s.period = 'day' AND s.starts_on = OLD.reserved_on)
+            OR (s.period = 'month' AND s.starts_on = date_trunc('month', OLD.reserved_on)::date))
         ORDER BY s.budget_id, s.period FOR UPDATE
       LOOP
         UPDATE spending s SET spent_micros = s.spent_micros - OLD.gross_micros
@@ -364,7 +373,8 @@ async function createReceipts(runner: QueryRunner): Promise<void> {
       response_digest bytea,
       seller_status_code int,
       created_at timestamptz NOT NULL,
-      CONSTRAINT receipts_of_call_whole CHECK ((request_digest IS NULL) = (response_digest IS NULL) AND (request_digest IS NULL) = (seller_status_code IS NULL)),
+      CONSTRAINT receipts_of_call_whole CHECK ((request_digest IS NULL) = (response_digest IS NULL)
+        AND (request_digest IS NULL) = (seller_status_code IS NULL)),
       CONSTRAINT receipts_one_a_side UNIQUE (payment_id, recipient_type)
     )`);
   await runner.query('CREATE INDEX receipts_recipient ON receipts (recipient_id, id DESC)');
@@ -386,7 +396,8 @@ async function createSubscriptions(runner: QueryRunner): Promise<void> {
       created_at timestamptz NOT NULL,
       current_period_end timestamptz,
       ended_at timestamptz,
-      CONSTRAINT subscriptions_paid_whole CHECK ((payment_id IS NULL) = (price_micros = 0) AND (payment_id IS NULL) = (current_period_end IS NULL)),
+      CONSTRAINT subscriptions_paid_whole CHECK ((payment_id IS NULL) = (price_micros = 0)
+        AND (payment_id IS NULL) = (current_period_end IS NULL)),
       CONSTRAINT subscriptions_end_whole CHECK ((status = 'active') = (ended_at IS NULL))
     )`);
   await runner.query(
@@ -397,7 +408,8 @@ async function createSubscriptions(runner: QueryRunner): Promise<void> {
     'CREATE INDEX subscriptions_of_listing ON subscriptions (consumer_id, listing_id, created_at DESC)',
   );
   await runner.query(
-    `CREATE INDEX subscriptions_period_end ON subscriptions (current_period_end) WHERE status = 'active' AND current_period_end IS NOT NULL`,
+    `CREATE INDEX subscriptions_period_end ON subscriptions (current_period_end)
+     WHERE status = 'active' AND current_period_end IS NOT NULL`,
   );
   await runner.query(`REVOKE DELETE, TRUNCATE ON subscriptions FROM ${ROLE}`);
 }
@@ -412,7 +424,8 @@ async function makeAppendOnly(runner: QueryRunner, tables: string[]): Promise<vo
   for (const table of tables) {
     await runner.query(`REVOKE UPDATE, DELETE, TRUNCATE ON ${table} FROM ${ROLE}`);
     await runner.query(
-      `CREATE TRIGGER ${table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ${table} FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()`,
+      `CREATE TRIGGER ${table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ${table}
+       FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()`,
     );
   }
   await runner.query(`REVOKE DELETE, TRUNCATE ON accounts, journal_head FROM ${ROLE}`);

@@ -18,7 +18,8 @@ const find = sql(
 const inspect = sql('operators.inspect-payment', `SELECT ${paymentColumns('p')} FROM payments p WHERE p.id = $1`);
 const authorizationsOf = sql(
   'operators.authorizations-of-payment',
-  `SELECT id, state, network, payer, attempts, reason, valid_before, created_at FROM authorizations WHERE payment_id = $1 ORDER BY created_at, id`,
+  `SELECT id, state, network, payer, attempts, reason, valid_before, created_at
+   FROM authorizations WHERE payment_id = $1 ORDER BY created_at, id`,
 );
 const entriesOf = sql(
   'operators.entries-of-payment',

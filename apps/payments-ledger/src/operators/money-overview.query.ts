@@ -18,8 +18,10 @@ const CACHE_MS = 5_000;
  */
 const byDay = sql(
   'operators.sales-by-day',
-  `SELECT to_char(day, 'YYYY-MM-DD') AS day, count(p.id)::int AS payments, coalesce(sum(p.gross_micros), 0)::text AS volume, coalesce(sum(p.fee_micros), 0)::text AS revenue
-   FROM generate_series(date_trunc('day', now() AT TIME ZONE 'UTC') - interval '${DAYS - 1} days', now() AT TIME ZONE 'UTC', interval '1 day') AS days (day)
+  `SELECT to_char(day, 'YYYY-MM-DD') AS day, count(p.id)::int AS payments,
+     coalesce(sum(p.gross_micros), 0)::text AS volume, coalesce(sum(p.fee_micros), 0)::text AS revenue
+   FROM generate_series(
+     date_trunc('day', now() AT TIME ZONE 'UTC') - interval '${DAYS - 1} days', now() AT TIME ZONE 'UTC', interval '1 day') AS days (day)
    LEFT JOIN payments p ON p.state = 'completed' AND p.purpose <> 'fee' AND date_trunc('day', p.completed_at AT TIME ZONE 'UTC') = day
      AND p.id >= (lpad(to_hex((extract(epoch FROM now() - interval '${DAYS + 8} days') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
    GROUP BY day ORDER BY day`,
@@ -35,7 +37,8 @@ const balances = sql(
 /** Few payments are open or owed back, and each of these states has an index. */
 const byRail = sql(
   'operators.payments-by-rail',
-  `SELECT p.rail AS id, count(*) FILTER (WHERE p.state <> 'refund_due')::int AS open, count(*) FILTER (WHERE p.state = 'refund_due')::int AS refunds_due,
+  `SELECT p.rail AS id, count(*) FILTER (WHERE p.state <> 'refund_due')::int AS open,
+     count(*) FILTER (WHERE p.state = 'refund_due')::int AS refunds_due,
      count(*) FILTER (WHERE now() > interval '10 minutes' + CASE p.state
        WHEN 'verified' THEN p.retry_until WHEN 'in_flight' THEN p.lease_until
        WHEN 'indeterminate' THEN coalesce(a.valid_before, '-infinity') + interval '1 hour'

@@ -22,9 +22,11 @@ const hold = sql(
   'authorizations.hold',
   `WITH held AS (
      INSERT INTO authorizations (id, payment_id, state, network, asset, payer, nonce, valid_before, payload)
-     VALUES ($1, $2, 'held', $3, $4, $5, $6, to_timestamp($7), $8) ON CONFLICT ON CONSTRAINT authorizations_nonce_once DO NOTHING RETURNING id, payment_id, valid_before
+     VALUES ($1, $2, 'held', $3, $4, $5, $6, to_timestamp($7), $8)
+     ON CONFLICT ON CONSTRAINT authorizations_nonce_once DO NOTHING RETURNING id, payment_id, valid_before
    )
-   UPDATE payments p SET state = 'verified', authorization_id = h.id, verified_at = now(), retry_until = h.valid_before - $9 * interval '1 millisecond'
+   UPDATE payments p SET state = 'verified', authorization_id = h.id, verified_at = now(),
+     retry_until = h.valid_before - $9 * interval '1 millisecond'
    FROM held h WHERE p.id = h.payment_id RETURNING ${paymentColumns('p')}`,
 );
 const find = sql(
@@ -133,7 +135,10 @@ export class Authorizations {
     return this.store(tx, payment, examined);
   }
 
-  /** Checks whether the authorization could be settled now and after `leaseMs`, by its terms and by the facilitator's `verify`. No money moves. */
+  /**
+   * Checks whether the authorization could be settled now and after `leaseMs`, by its terms and by the facilitator's
+   * `verify`. No money moves.
+   */
   async check(
     { payload, requirements, exact }: SignedPayment,
     payer: string,
@@ -190,7 +195,10 @@ export class Authorizations {
     return exact && requirements ? { exact, requirements } : null;
   }
 
-  /** Cancels the payment of an authorization that can no longer be settled. Nothing was charged, because the call was not delivered in time. */
+  /**
+   * Cancels the payment of an authorization that can no longer be settled. Nothing was charged, because the call was
+   * not delivered in time.
+   */
   async lapse(tx: Tx, paymentId: string): Promise<void> {
     await tx.query(lapse, [paymentId]);
   }

@@ -25,7 +25,9 @@ const IS_UNPAID = `state IN (${UNPAID_STATES.map((state) => `'${state}'`).join('
 const due = (name: string, column: string, condition: string): Statement =>
   sql(
     `payments.${name}`,
-    `SELECT id, ${column}::text AS due FROM payments WHERE ${condition} AND ${column} <= now() - $4 * interval '1 day' AND (${column}, id) > ($1::timestamptz, $2::uuid) ORDER BY ${column}, id LIMIT ${CONCURRENCY}`,
+    `SELECT id, ${column}::text AS due FROM payments
+     WHERE ${condition} AND ${column} <= now() - $4 * interval '1 day' AND (${column}, id) > ($1::timestamptz, $2::uuid)
+     ORDER BY ${column}, id LIMIT ${CONCURRENCY}`,
   );
 
 const undelivered = due('undelivered-past-window', 'retry_until', `state = 'verified' AND $3::text IS NULL`);
@@ -40,7 +42,9 @@ const old = due('unpaid-since-long', 'expires_at', `rail = $3 AND ${IS_UNPAID}`)
 
 const planRecheck = sql(
   'payments.plan-recheck',
-  `UPDATE payments SET recheck_at = CASE WHEN $2 THEN NULL ELSE now() + greatest(interval '1 minute', (now() - expires_at) / 2) END WHERE id = $1`,
+  `UPDATE payments
+   SET recheck_at = CASE WHEN $2 THEN NULL ELSE now() + greatest(interval '1 minute', (now() - expires_at) / 2) END
+   WHERE id = $1`,
 );
 const prune = sql('payments.prune', `DELETE FROM payments WHERE id = $1 AND ${IS_UNPAID} AND received_base_units = 0`);
 const abandoned = sql(

@@ -44,7 +44,9 @@ export const feesDueMicros = new Gauge({
 
 export const unexplainedMicros = new Gauge({
   name: 'market_unexplained_micros',
-  help: 'The sum of all balances of the books, which is zero, and the prices of payments whose settlement chains or providers do not confirm',
+  help:
+    'The sum of all balances of the books, which is zero, ' +
+    'and the prices of payments whose settlement chains or providers do not confirm',
 });
 
 export const oldestSettlementSeconds = new Gauge({

@@ -52,8 +52,9 @@ type NewOffer = Omit<
 const COLUMNS =
   `id uuid, relay_request_id text, purpose text, gateway_request_id uuid, pricing_model text, offer_key bytea, buyer_id uuid,
   seller_id uuid, listing_id uuid, listing_name text, listing_slug text, preferred_currency text, body_digest bytea, rail text,
-  scheme text, network text, currency text, decimals int, pay_to text, payee text, gross_micros bigint, fee_micros bigint, net_micros bigint,
-  fee_bps int, amount_base_units numeric, expires_at timestamptz, recheck_at timestamptz, keyless_offer text` as const;
+  scheme text, network text, currency text, decimals int, pay_to text, payee text, gross_micros bigint,
+  fee_micros bigint, net_micros bigint, fee_bps int, amount_base_units numeric, expires_at timestamptz,
+  recheck_at timestamptz, keyless_offer text` as const;
 const IS_LIVE = `state IN (${LIVE_STATES.map((state) => `'${state}'`).join(', ')})`;
 
 const RETRY_SECONDS = 2;

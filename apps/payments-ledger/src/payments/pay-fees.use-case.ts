@@ -38,8 +38,8 @@ const unsettled = sql(
 const find = sql('fees.find-payment', `SELECT ${paymentColumns('p')} FROM payments p WHERE relay_request_id = $1`);
 const insert = sql(
   'fees.insert-payment',
-  `INSERT INTO payments (id, relay_request_id, purpose, offer_key, state, buyer_id, rail, scheme, network, currency, decimals, pay_to, payee,
-     gross_micros, fee_micros, net_micros, fee_bps, amount_base_units, expires_at, keyless_offer)
+  `INSERT INTO payments (id, relay_request_id, purpose, offer_key, state, buyer_id, rail, scheme, network, currency,
+     decimals, pay_to, payee, gross_micros, fee_micros, net_micros, fee_bps, amount_base_units, expires_at, keyless_offer)
    VALUES ($1, $2, 'fee', $3, 'pending', $4, $5, 'exact', $6, $7, $8, $9, 'operator', $10, 0, $10, 0, $11, $12, $13)
    ON CONFLICT (relay_request_id) DO NOTHING`,
 );

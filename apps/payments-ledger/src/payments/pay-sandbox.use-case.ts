@@ -23,7 +23,8 @@ const findOwn = sql(
 );
 const addTransfer = sql(
   'sandbox.add-transfer',
-  `INSERT INTO sandbox_transfers (transaction_hash, payment_id, amount_base_units, final_at) VALUES ($1, $2, $3, clock_timestamp() + $4 * interval '1 second')`,
+  `INSERT INTO sandbox_transfers (transaction_hash, payment_id, amount_base_units, final_at)
+   VALUES ($1, $2, $3, clock_timestamp() + $4 * interval '1 second')`,
 );
 const expireNow = sql('sandbox.expire-now', `UPDATE payments SET state = 'expired' WHERE id = $1`);
 

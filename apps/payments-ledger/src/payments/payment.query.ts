@@ -8,7 +8,8 @@ import { feesOf, paymentColumns, requirementsOf, type SalePaymentRow } from './p
 
 const find = sql(
   'payments.find-own',
-  `SELECT ${paymentColumns('p')}, (SELECT coalesce(sum(amount_micros), 0) FROM refunds x WHERE x.payment_id = p.id AND x.refunded_at IS NULL) AS due_micros
+  `SELECT ${paymentColumns('p')},
+     (SELECT coalesce(sum(amount_micros), 0) FROM refunds x WHERE x.payment_id = p.id AND x.refunded_at IS NULL) AS due_micros
    FROM payments p WHERE id = $1 AND buyer_id = $2 AND purpose <> 'fee'`,
 );
 

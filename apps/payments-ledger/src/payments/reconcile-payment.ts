@@ -25,7 +25,8 @@ const move = sql(
 const addRefunds = sql(
   'refunds.add',
   `INSERT INTO refunds (id, payment_id, reason, owed_by, buyer_id, seller_id, amount_micros, network, due_since)
-   SELECT id, $1, $2, owed_by, $3, $4, micros, $5, $6 FROM unnest($7::uuid[], $8::text[], $9::bigint[]) AS owed (id, owed_by, micros) WHERE micros > 0`,
+   SELECT id, $1, $2, owed_by, $3, $4, micros, $5, $6
+   FROM unnest($7::uuid[], $8::text[], $9::bigint[]) AS owed (id, owed_by, micros) WHERE micros > 0`,
 );
 
 /** A payment at the time `as_of`, of PostgreSQL's clock. */

@@ -15,7 +15,8 @@ export const releaseClaim = sql(
  */
 const release = sql(
   'payments.release',
-  `UPDATE payments SET state = 'verified', lease_until = NULL, reserved_on = CASE WHEN authorization_id IS NULL OR transaction_hash IS NOT NULL THEN reserved_on END
+  `UPDATE payments SET state = 'verified', lease_until = NULL,
+     reserved_on = CASE WHEN authorization_id IS NULL OR transaction_hash IS NOT NULL THEN reserved_on END
    WHERE id = $1 AND fence = $2 AND state IN ('in_flight', 'verified') RETURNING retry_until`,
 );
 

@@ -31,20 +31,25 @@ const open = sql(
          ELSE p.expires_at END AS is_overdue
      FROM payments p LEFT JOIN authorizations a ON a.id = p.authorization_id AND a.state = 'settling'
      WHERE p.state IN ('pending', 'underpaid', 'verified', 'in_flight', 'indeterminate')
-   ) o WHERE is_overdue IS DISTINCT FROM false OR state = 'indeterminate' OR (state = 'verified' AND since < now() - interval '10 minutes') ORDER BY created_at, id`,
+   ) o WHERE is_overdue IS DISTINCT FROM false OR state = 'indeterminate'
+     OR (state = 'verified' AND since < now() - interval '10 minutes')
+   ORDER BY created_at, id`,
 );
 const PAGE = 200;
 const FIRST = '00000000-0000-0000-0000-000000000000';
 /** Payments for which an external provider received money and which that money did not complete. */
 const undelivered = sql(
   'payments.carried-for-nothing',
-  `SELECT ${paymentColumns('p')} FROM payments p WHERE rail = ANY($1::text[]) AND state IN ('failed', 'refund_due') AND expires_at > now() - interval '30 days' AND id > $2 ORDER BY id LIMIT ${PAGE}`,
+  `SELECT ${paymentColumns('p')} FROM payments p
+   WHERE rail = ANY($1::text[]) AND state IN ('failed', 'refund_due') AND expires_at > now() - interval '30 days' AND id > $2
+   ORDER BY id LIMIT ${PAGE}`,
 );
 
 /** Amounts that are owed to buyers and not paid, with the part that is the seller's debt. */
 const owed = sql(
   'payments.owed-back',
-  `SELECT p.id, p.rail, p.state, p.created_at, p.buyer_id, p.seller_id, string_agg(DISTINCT x.reason, ', ') AS reasons, sum(x.amount_micros) AS micros,
+  `SELECT p.id, p.rail, p.state, p.created_at, p.buyer_id, p.seller_id,
+     string_agg(DISTINCT x.reason, ', ') AS reasons, sum(x.amount_micros) AS micros,
      coalesce(sum(x.amount_micros) FILTER (WHERE x.owed_by = 'seller'), 0) AS sellers_micros
    FROM refunds x JOIN payments p ON p.id = x.payment_id WHERE x.refunded_at IS NULL GROUP BY p.id ORDER BY p.id`,
 );
@@ -60,7 +65,9 @@ type Explanation = { explained: boolean; why: string };
 /** `npm run admin -- payments report`. It only reads and can run while the services run. */
 export const reportPayments: CommandDefinition = {
   name: 'payments report',
-  help: 'prints payments that are open longer than expected, with why, what became of money that another party carried for nothing, and all that is owed back, with by whom; ends with 1 when one is unexplained',
+  help:
+    'prints payments that are open longer than expected, with why, what became of money that another party carried ' +
+    'for nothing, and all that is owed back, with by whom; ends with 1 when one is unexplained',
   async run(container) {
     const database = container.get(Database);
     const rails = container.get<PaymentRail[]>(PAYMENT_RAILS);
@@ -120,7 +127,9 @@ async function explain(payment: OpenPayment, rail: PaymentRail | undefined): Pro
         return { explained: false, why: 'no signed payment of it waits for an answer' };
       return {
         explained: !payment.is_overdue,
-        why: `handed to the facilitator ${payment.attempts} times, last ${payment.tried_at.toISOString()}, and its outcome is unknown; the signature is good until ${payment.valid_before.toISOString()}`,
+        why:
+          `handed to the facilitator ${payment.attempts} times, last ${payment.tried_at.toISOString()}, ` +
+          `and its outcome is unknown; the signature is good until ${payment.valid_before.toISOString()}`,
       };
     case 'verified':
       return payment.is_overdue

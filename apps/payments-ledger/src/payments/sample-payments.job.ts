@@ -31,14 +31,16 @@ const owedBack = sql(
 const balances = sql(
   'journal.sum-of-balances',
   `SELECT abs(coalesce(sum(balance_micros), 0))::float8 + (
-       SELECT coalesce(sum(p.gross_micros), 0)::float8 FROM reconciliations r JOIN payments p ON p.id = r.payment_id WHERE r.unexplained IS NOT NULL
+       SELECT coalesce(sum(p.gross_micros), 0)::float8
+       FROM reconciliations r JOIN payments p ON p.id = r.payment_id WHERE r.unexplained IS NOT NULL
      ) AS unexplained,
      coalesce(sum(balance_micros) FILTER (WHERE address LIKE 'agent:%:refunds'), 0)::float8 AS owed,
      coalesce(-sum(balance_micros) FILTER (WHERE address LIKE 'agent:%:fees'), 0)::float8 AS "feesDue" FROM accounts`,
 );
 const settling = sql(
   'authorizations.oldest-open-settlement',
-  `SELECT network, extract(epoch FROM now() - min(created_at))::float8 AS seconds FROM authorizations WHERE state = 'settling' GROUP BY network`,
+  `SELECT network, extract(epoch FROM now() - min(created_at))::float8 AS seconds
+   FROM authorizations WHERE state = 'settling' GROUP BY network`,
 );
 
 const OPEN_STATES = ['pending', 'underpaid', 'verified', 'in_flight', 'indeterminate'];

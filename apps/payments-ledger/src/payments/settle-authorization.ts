@@ -74,7 +74,9 @@ const beginFirst = sql(
 const takeAgain = sql(
   'authorizations.take-again',
   `UPDATE authorizations a SET attempts = a.attempts + 1, tried_at = now(), settling_until = now() + ${LEASE}
-   WHERE a.id IN (SELECT id FROM authorizations WHERE state = 'settling' AND settling_until < now() ORDER BY settling_until LIMIT 50 FOR UPDATE SKIP LOCKED)
+   WHERE a.id IN (
+     SELECT id FROM authorizations WHERE state = 'settling' AND settling_until < now()
+     ORDER BY settling_until LIMIT 50 FOR UPDATE SKIP LOCKED)
    RETURNING ${COLUMNS}`,
 );
 const renew = sql(
@@ -93,36 +95,50 @@ const settled = withParameters(
     return sql(
       'authorizations.settled',
       `WITH payment AS (
-       UPDATE payments p SET transaction_hash = (${transaction_hash})[array_position(${payment_id}, p.id)], received_base_units = p.amount_base_units
+       UPDATE payments p SET transaction_hash = (${transaction_hash})[array_position(${payment_id}, p.id)],
+         received_base_units = p.amount_base_units
        WHERE p.id = ANY(${payment_id}) RETURNING p.id, p.amount_base_units
      ), settled AS (
-       UPDATE authorizations a SET state = 'settled' WHERE a.id = ANY(${authorization_id}) RETURNING a.payment_id, a.network, a.asset, a.payer, a.tried_at
+       UPDATE authorizations a SET state = 'settled' WHERE a.id = ANY(${authorization_id})
+       RETURNING a.payment_id, a.network, a.asset, a.payer, a.tried_at
      ), total AS (
        SELECT network, asset, payer, max(tried_at) AS tried_at, sum(amount_base_units) AS base_units
        FROM settled JOIN payment ON payment.id = settled.payment_id GROUP BY network, asset, payer
      )
-     UPDATE payers y SET settles_first_since = CASE WHEN t.tried_at < y.settles_first_since THEN y.settles_first_since END, settled_base_units = y.settled_base_units + t.base_units
+     UPDATE payers y
+     SET settles_first_since = CASE WHEN t.tried_at < y.settles_first_since THEN y.settles_first_since END,
+       settled_base_units = y.settled_base_units + t.base_units
      FROM total t WHERE y.network = t.network AND y.asset = t.asset AND y.payer = t.payer`,
     );
   },
 );
-/** The money moved before the call was delivered, so the payment is verified like one by transfer: it can be claimed until `retry_until`, and is refunded after that. */
+/**
+ * The money moved before the call was delivered, so the payment is verified like one by transfer: it can be claimed
+ * until `retry_until`, and is refunded after that.
+ */
 const paid = sql(
   'payments.paid-first',
-  `UPDATE payments SET state = 'verified', verified_at = now(), retry_until = now() + $2 * interval '1 second' WHERE id = $1 AND state IN ('indeterminate', 'verified')`,
+  `UPDATE payments SET state = 'verified', verified_at = now(), retry_until = now() + $2 * interval '1 second'
+   WHERE id = $1 AND state IN ('indeterminate', 'verified')`,
 );
 /** Only for the last attempt, because the result of an earlier one may be outdated. */
 const refused = sql(
   'authorizations.refused',
-  `WITH refused AS (UPDATE authorizations SET state = 'refused', reason = $2 WHERE id = $1 AND state = 'settling' AND attempts = $3 RETURNING payment_id),
-     payment AS (UPDATE payments p SET state = CASE WHEN expires_at > now() THEN 'pending' ELSE 'expired' END, authorization_id = NULL FROM refused r WHERE p.id = r.payment_id AND p.state = 'indeterminate')
+  `WITH refused AS (
+     UPDATE authorizations SET state = 'refused', reason = $2 WHERE id = $1 AND state = 'settling' AND attempts = $3
+     RETURNING payment_id
+   ), payment AS (
+     UPDATE payments p SET state = CASE WHEN expires_at > now() THEN 'pending' ELSE 'expired' END, authorization_id = NULL
+     FROM refused r WHERE p.id = r.payment_id AND p.state = 'indeterminate'
+   )
    SELECT payment_id FROM refused`,
 );
 
 /** Authorizations of this payer are settled before the seller is called, until a later settlement succeeds. */
 const settleNextFirst = sql(
   'payers.settle-first',
-  'UPDATE payers y SET settles_first_since = clock_timestamp() FROM authorizations a WHERE a.id = $1 AND y.network = a.network AND y.asset = a.asset AND y.payer = a.payer',
+  `UPDATE payers y SET settles_first_since = clock_timestamp() FROM authorizations a
+   WHERE a.id = $1 AND y.network = a.network AND y.asset = a.asset AND y.payer = a.payer`,
 );
 
 const lockAll = sql(
@@ -199,7 +215,10 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     );
   }
 
-  /** The transfer that completed a payment by authorization, with its signed receipt. Null if the books were altered, because nothing is signed from altered books. */
+  /**
+   * The transfer that completed a payment by authorization, with its signed receipt. Null if the books were altered,
+   * because nothing is signed from altered books.
+   */
   async transferOf(payment: PaymentRow): Promise<Output['transfer']> {
     if (payment.authorization_id === null || payment.transaction_hash === null) return null;
     const [row] = await this.database.query<AuthorizationRow>(find, [payment.authorization_id]);
@@ -293,7 +312,10 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     });
   }
 
-  /** Charges for a call whose authorization was settled before its seller was called. @throws Refusal `claim_lost`, `settlement_unknown`. */
+  /**
+   * Charges for a call whose authorization was settled before its seller was called.
+   * @throws Refusal `claim_lost`, `settlement_unknown`.
+   */
   private async chargeSettled(
     tx: Tx,
     input: Input,

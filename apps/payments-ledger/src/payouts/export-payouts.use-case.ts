@@ -15,7 +15,8 @@ const remember = withParameters(
     sql(
       'payout-wallets.remember',
       `INSERT INTO payout_wallets (${wallets.columns}, exported_at) SELECT *, clock_timestamp() FROM ${wallets.table}
-       ON CONFLICT (network, wallet) DO UPDATE SET seller_id = excluded.seller_id, amount_micros = excluded.amount_micros, exported_at = excluded.exported_at
+       ON CONFLICT (network, wallet) DO UPDATE SET
+         seller_id = excluded.seller_id, amount_micros = excluded.amount_micros, exported_at = excluded.exported_at
        WHERE payout_wallets.exported_at <= ${asOf} RETURNING network, wallet`,
     ),
 );

@@ -12,7 +12,10 @@ const usd = (micros: Micros): string => formatDecimal(micros, 6);
 /** `npm run admin -- payouts export`. It changes no balance: a payout is posted when its transaction is confirmed. */
 export const exportPayouts: CommandDefinition = {
   name: 'payouts export',
-  help: 'prints what you owe sellers of what signed payments paid you, by wallet, as CSV or as a file for the Transaction Builder of a Safe; pays nothing, and leaves out what an earlier export named until that is confirmed',
+  help:
+    'prints what you owe sellers of what signed payments paid you, by wallet, ' +
+    'as CSV or as a file for the Transaction Builder of a Safe; pays nothing, ' +
+    'and leaves out what an earlier export named until that is confirmed',
   asks: ['identity'],
   options: {
     minimum: { help: 'least amount in US dollars' },
@@ -76,7 +79,9 @@ const toCsv = (payouts: (Omit<ExportedPayout, 'wallet'> & { wallet: Address | nu
 /** `npm run admin -- payouts confirm`. */
 export const confirmPayouts: CommandDefinition = {
   name: 'payouts confirm',
-  help: 'reads a final transaction of yours on its chain and posts what it paid to the wallets that were exported, each transfer once; ends with 1 when one of its transfers is not explained by that',
+  help:
+    'reads a final transaction of yours on its chain and posts what it paid to the wallets that were exported, ' +
+    'each transfer once; ends with 1 when one of its transfers is not explained by that',
   arguments: ['network', 'transaction'],
   options: { from: { help: 'address of yours that paid, where it is not the one that signed payments pay' } },
   async run(container, { operator, arguments: [network, transaction], options: { from } }) {

@@ -134,7 +134,10 @@ async function carried(payment: PaymentRow, rail: PaymentRail): Promise<string |
     [payment.received_base_units, payment.transaction_hash],
   ];
   if (says.join() !== booked.join())
-    return `${rail.id} says that ${says[0]} base units came by ${says[1] ?? 'nothing'}, the books say ${booked[0]} by ${booked[1] ?? 'nothing'}`;
+    return (
+      `${rail.id} says that ${says[0]} base units came by ${says[1] ?? 'nothing'}, ` +
+      `the books say ${booked[0]} by ${booked[1] ?? 'nothing'}`
+    );
   const disposition = receivedBaseUnits === 0n ? await rail.disposition?.(watchedOffer(payment)) : null;
   return disposition && !disposition.explained ? disposition.why : null;
 }

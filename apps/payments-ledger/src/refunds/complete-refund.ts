@@ -13,7 +13,8 @@ import { refundColumns, type RefundRow } from './refund.js';
 const pay = sql(
   'refunds.pay',
   `UPDATE refunds x SET transaction_hash = $2, log_index = $3, refunded_at = now(), is_overdue = false WHERE id = $1 AND refunded_at IS NULL
-   RETURNING ${refundColumns}, NOT EXISTS (SELECT 1 FROM refunds o WHERE o.payment_id = x.payment_id AND o.id <> x.id AND o.refunded_at IS NULL) AS is_whole`,
+   RETURNING ${refundColumns}, NOT EXISTS (
+     SELECT 1 FROM refunds o WHERE o.payment_id = x.payment_id AND o.id <> x.id AND o.refunded_at IS NULL) AS is_whole`,
 );
 const close = sql('payments.refunded', `UPDATE payments SET state = 'refunded' WHERE id = $1 AND state = 'refund_due'`);
 

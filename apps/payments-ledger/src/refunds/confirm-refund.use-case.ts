@@ -14,7 +14,8 @@ import { TransfersOnChain } from './transfers-on-chain.js';
 
 const find = sql(
   'refunds.find',
-  `SELECT ${refundColumns}, p.gateway_request_id, p.listing_id, p.listing_name, p.listing_slug FROM refunds x JOIN payments p ON p.id = x.payment_id WHERE x.id = $1`,
+  `SELECT ${refundColumns}, p.gateway_request_id, p.listing_id, p.listing_name, p.listing_slug
+   FROM refunds x JOIN payments p ON p.id = x.payment_id WHERE x.id = $1`,
 );
 
 const isPayout = sql(

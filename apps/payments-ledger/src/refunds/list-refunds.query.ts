@@ -8,7 +8,8 @@ import { refundColumns, toRefundView, type ShownRefundRow } from './refund.js';
 
 /** A seller sees its own debts but not the debts of the operator. */
 const MATCHING = `FROM refunds x JOIN payments p ON p.id = x.payment_id
-  WHERE ((x.buyer_id = $1 AND $2::text IS DISTINCT FROM 'seller') OR (x.seller_id = $1 AND x.owed_by = 'seller' AND $2 IS DISTINCT FROM 'buyer'))
+  WHERE ((x.buyer_id = $1 AND $2::text IS DISTINCT FROM 'seller')
+      OR (x.seller_id = $1 AND x.owed_by = 'seller' AND $2 IS DISTINCT FROM 'buyer'))
     AND ($3::text IS NULL OR (x.refunded_at IS NOT NULL) = ($3 = 'refunded'))`;
 const list = sql(
   'refunds.list',

@@ -16,7 +16,8 @@ const PAGE = 100;
 const ofSandbox = sql(
   'refunds.of-sandbox',
   `SELECT x.id, x.payment_id FROM refunds x JOIN payments p ON p.id = x.payment_id
-   WHERE x.refunded_at IS NULL AND p.rail = 'sandbox' AND x.due_since <= now() - $1 * interval '1 second' ORDER BY x.due_since LIMIT ${PAGE}`,
+   WHERE x.refunded_at IS NULL AND p.rail = 'sandbox' AND x.due_since <= now() - $1 * interval '1 second'
+   ORDER BY x.due_since LIMIT ${PAGE}`,
 );
 /** Selected at random, so that buyers without a wallet do not delay the others. */
 const withoutWallet = sql(
@@ -32,7 +33,8 @@ const setWallets = sql(
 const markOverdue = sql(
   'refunds.mark-overdue',
   `UPDATE refunds SET is_overdue = true WHERE id IN (
-     SELECT id FROM refunds WHERE refunded_at IS NULL AND owed_by = 'seller' AND NOT is_overdue AND payable_since < now() - $1 * interval '1 day'
+     SELECT id FROM refunds
+     WHERE refunded_at IS NULL AND owed_by = 'seller' AND NOT is_overdue AND payable_since < now() - $1 * interval '1 day'
      ORDER BY due_since LIMIT 1 FOR UPDATE SKIP LOCKED)
    RETURNING id, seller_id, now() AS as_of`,
 );

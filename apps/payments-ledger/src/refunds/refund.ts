@@ -20,8 +20,8 @@ export interface RefundRow {
   refunded_at: Date | null;
 }
 
-export const refundColumns = `x.id, x.payment_id, x.reason, x.owed_by, x.buyer_id, x.seller_id, x.amount_micros, x.network, x.wallet, x.due_since,
-  x.payable_since, x.transaction_hash, x.log_index, x.refunded_at`;
+export const refundColumns = `x.id, x.payment_id, x.reason, x.owed_by, x.buyer_id, x.seller_id, x.amount_micros,
+  x.network, x.wallet, x.due_since, x.payable_since, x.transaction_hash, x.log_index, x.refunded_at`;
 
 /** A refund with the sale that its payment was for. */
 export interface ShownRefundRow extends RefundRow {

@@ -8,7 +8,8 @@ import { STATUS_NOW, type SubscriptionRow } from './subscription.js';
 
 const cancel = sql(
   'subscriptions.cancel',
-  `UPDATE subscriptions s SET status = 'cancelled', ended_at = now() WHERE s.id = $1 AND s.consumer_id = $2 AND ${STATUS_NOW} = 'active' RETURNING ${ENDED_COLUMNS}`,
+  `UPDATE subscriptions s SET status = 'cancelled', ended_at = now()
+   WHERE s.id = $1 AND s.consumer_id = $2 AND ${STATUS_NOW} = 'active' RETURNING ${ENDED_COLUMNS}`,
 );
 const find = sql(
   'subscriptions.find-to-cancel',

@@ -11,7 +11,10 @@ const MAX_BATCHES = 10;
 const expire = sql(
   'subscriptions.expire',
   `UPDATE subscriptions SET status = 'expired', ended_at = current_period_end
-   WHERE id IN (SELECT id FROM subscriptions WHERE status = 'active' AND current_period_end <= now() ORDER BY current_period_end LIMIT ${PAGE} FOR UPDATE SKIP LOCKED) RETURNING ${ENDED_COLUMNS}`,
+   WHERE id IN (
+     SELECT id FROM subscriptions WHERE status = 'active' AND current_period_end <= now()
+     ORDER BY current_period_end LIMIT ${PAGE} FOR UPDATE SKIP LOCKED)
+   RETURNING ${ENDED_COLUMNS}`,
 );
 
 /**

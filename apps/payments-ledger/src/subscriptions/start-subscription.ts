@@ -13,7 +13,8 @@ const complete = sql(
   `WITH completed AS (
      UPDATE payments SET state = 'completed', completed_at = $2 WHERE id = $1
    )
-   INSERT INTO receipts (id, payment_id, recipient_type, recipient_id, created_at) VALUES ($3, $1, 'buyer', $4, $2), ($5, $1, 'seller', $6, $2)`,
+   INSERT INTO receipts (id, payment_id, recipient_type, recipient_id, created_at)
+   VALUES ($3, $1, 'buyer', $4, $2), ($5, $1, 'seller', $6, $2)`,
 );
 
 /**

@@ -16,7 +16,8 @@ type SubscriptionOffer = OutputOf<typeof createPayment>;
 const findLive = sql(
   'payments.live-subscription',
   `SELECT ${paymentColumns('p')} FROM payments p
-   WHERE buyer_id = $1 AND listing_id = $2 AND pricing_model = $3 AND purpose = 'subscription' AND state IN (${LIVE_STATES.map((state) => `'${state}'`).join(', ')})
+   WHERE buyer_id = $1 AND listing_id = $2 AND pricing_model = $3 AND purpose = 'subscription'
+     AND state IN (${LIVE_STATES.map((state) => `'${state}'`).join(', ')})
      AND NOT (state IN ('pending', 'underpaid') AND expires_at <= now())
    ORDER BY created_at DESC, id DESC LIMIT 1`,
 );

@@ -23,7 +23,8 @@ export interface SubscriptionRow {
 /** A subscription whose period has ended counts as expired even before the job has recorded it. */
 export const STATUS_NOW = `CASE WHEN s.status = 'active' AND s.current_period_end <= now() THEN 'expired' ELSE s.status END`;
 
-export const subscriptionColumns = `s.id, s.consumer_id, s.seller_id, s.listing_id, s.listing_name, s.listing_slug, s.pricing_model, s.price_micros, ${STATUS_NOW} AS status, s.created_at, s.current_period_end`;
+export const subscriptionColumns = `s.id, s.consumer_id, s.seller_id, s.listing_id, s.listing_name, s.listing_slug,
+  s.pricing_model, s.price_micros, ${STATUS_NOW} AS status, s.created_at, s.current_period_end`;
 
 export function toSubscriptionView(row: SubscriptionRow): SubscriptionView {
   return {

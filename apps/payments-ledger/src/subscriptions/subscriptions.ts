@@ -30,19 +30,25 @@ export const ENDED_COLUMNS = 'id, consumer_id, seller_id, listing_id, status, en
 
 const expireCurrent = sql(
   'subscriptions.expire-current',
-  `UPDATE subscriptions SET status = 'expired', ended_at = current_period_end WHERE consumer_id = $1 AND listing_id = $2 AND status = 'active' AND current_period_end <= now() RETURNING ${ENDED_COLUMNS}`,
+  `UPDATE subscriptions SET status = 'expired', ended_at = current_period_end
+   WHERE consumer_id = $1 AND listing_id = $2 AND status = 'active' AND current_period_end <= now()
+   RETURNING ${ENDED_COLUMNS}`,
 );
 /** The base fee of usage_tiered pays for a month, like the price of monthly. */
 const insert = sql(
   'subscriptions.insert',
-  `INSERT INTO subscriptions AS s (id, consumer_id, seller_id, listing_id, listing_name, listing_slug, pricing_model, price_micros, payment_id, status, created_at, current_period_end)
-   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'active', now(), CASE WHEN $9::uuid IS NOT NULL THEN now() + CASE $7 WHEN 'yearly' THEN interval '1 year' ELSE interval '1 month' END END)
+  `INSERT INTO subscriptions AS s (id, consumer_id, seller_id, listing_id, listing_name, listing_slug, pricing_model,
+     price_micros, payment_id, status, created_at, current_period_end)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'active', now(),
+     CASE WHEN $9::uuid IS NOT NULL THEN now() + CASE $7 WHEN 'yearly' THEN interval '1 year' ELSE interval '1 month' END END)
    ON CONFLICT (consumer_id, listing_id) WHERE status = 'active' DO NOTHING
    RETURNING ${subscriptionColumns}`,
 );
 const findActive = sql(
   'subscriptions.find-active',
-  `SELECT s.id FROM subscriptions s WHERE s.consumer_id = $1 AND s.listing_id = $2 AND s.status = 'active' AND (s.current_period_end IS NULL OR s.current_period_end > now())`,
+  `SELECT s.id FROM subscriptions s
+   WHERE s.consumer_id = $1 AND s.listing_id = $2 AND s.status = 'active'
+     AND (s.current_period_end IS NULL OR s.current_period_end > now())`,
 );
 
 /**

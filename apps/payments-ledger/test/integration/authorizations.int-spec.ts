@@ -218,7 +218,7 @@ describe('a payment by signed authorization', () => {
     });
   });
 
-  it('pays one payment, ever: of 100 offers of other listings of its seller, to other buyers, that it is handed in for at once, and of those after them', async () => {
+  it('pays one payment, ever: of 100 offers of its seller that it is handed in for at once, and of those after them', async () => {
     const { sellerId } = newOrder().listing;
     const orders = Array.from({ length: 100 }, () => newOrder()).map((order) => ({
       ...order,
@@ -523,7 +523,7 @@ describe('a facilitator that fails', () => {
     },
   );
 
-  it('for want of money makes the payer pay before the next call, which is owed back as any paid one where it is not delivered', async () => {
+  it('for want of money makes the payer pay before the next call, which is owed back as any paid one if not delivered', async () => {
     const { settled } = await settleWith('refuse');
     expect(await reasonOf(settled)).toBe('settlement_refused');
     const next = async (): Promise<Claimed> => {

@@ -117,7 +117,7 @@ describe('a paid payment', () => {
     await harness.settle(claim);
   });
 
-  it('is claimed anew when its holder is gone, or lives and does not name it; not while its holder names it, nor while nobody is heard', async () => {
+  it('is claimed anew when its holder is gone or does not name it; not while its holder names it, nor while nobody is heard', async () => {
     const [alive, gone] = [newId(), newId()];
     const holders = { named: alive, unnamed: alive, orphaned: gone, 'orphaned, its window over': gone };
     const names = Object.keys(holders) as (keyof typeof holders)[];

@@ -251,14 +251,17 @@ describe('rails that do not answer', () => {
   /** Inserts copies of a payment that expired long ago. */
   const copies = (count: number, paymentId: string): [string, unknown[]] => [
     `INSERT INTO payments_ledger.payments (id, relay_request_id, offer_key, expires_at, ${KEPT.join(', ')})
-     SELECT gen_random_uuid(), '0x' || encode(sha256(p.id::text::bytea || n::text::bytea), 'hex'), sha256(p.id::text::bytea || n::text::bytea), now() - interval '1 minute', ${KEPT.map((column) => `p.${column}`).join(', ')}
+     SELECT gen_random_uuid(), '0x' || encode(sha256(p.id::text::bytea || n::text::bytea), 'hex'),
+       sha256(p.id::text::bytea || n::text::bytea), now() - interval '1 minute',
+       ${KEPT.map((column) => `p.${column}`).join(', ')}
      FROM payments_ledger.payments p, generate_series(1, $2) n WHERE p.id = $1`,
     [paymentId, count],
   ];
-  const KEPT =
-    'purpose, gateway_request_id, state, buyer_id, seller_id, listing_id, listing_name, listing_slug, preferred_currency, body_digest, rail, scheme, network, currency, decimals, pay_to, payee, gross_micros, fee_micros, net_micros, fee_bps, amount_base_units'.split(
-      ', ',
-    );
+  const KEPT = (
+    'purpose, gateway_request_id, state, buyer_id, seller_id, listing_id, listing_name, listing_slug, ' +
+    'preferred_currency, body_digest, rail, scheme, network, currency, decimals, pay_to, payee, ' +
+    'gross_micros, fee_micros, net_micros, fee_bps, amount_base_units'
+  ).split(', ');
 
   it('keep nothing that does not need them from being owed back within ten seconds of its time, among 50,000 open offers', async () => {
     const harness = await startRelayLedger({
@@ -281,7 +284,9 @@ describe('rails that do not answer', () => {
     await ledger.db.inspect(...copies(25_000, unpaid.offer.payment_id));
     await new Promise((resolve) => setTimeout(resolve, 6_000));
     await ledger.db.inspect(
-      "UPDATE payments_ledger.payments SET expires_at = now(), retry_until = CASE WHEN state = 'verified' THEN now() END WHERE id = ANY($1)",
+      `UPDATE payments_ledger.payments
+       SET expires_at = now(), retry_until = CASE WHEN state = 'verified' THEN now() END
+       WHERE id = ANY($1)`,
       [[part, whole].map(({ offer }) => offer.payment_id)],
     );
     await eventually(

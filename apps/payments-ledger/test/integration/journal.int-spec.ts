@@ -29,11 +29,14 @@ describe('the journal', () => {
     }
   };
   const transaction = (id: string, reason = 'paid_late'): string =>
-    `INSERT INTO journal_transactions (id, sequence, reason, payment_id, recorded_at, hash, checksums) VALUES ('${id}', 1000, '${reason}', '${sold.paymentId}', now(), '\\x00', '\\x')`;
+    `INSERT INTO journal_transactions (id, sequence, reason, payment_id, recorded_at, hash, checksums)
+     VALUES ('${id}', 1000, '${reason}', '${sold.paymentId}', now(), '\\x00', '\\x')`;
   const posting = (id: string, position: number, direction: string, micros: number): string =>
     `('${newId()}', '${id}', 1000, ${position}, 'platform:fees', NULL, 'adjustment', '${direction}', ${micros}, 0)`;
   const postings = (...rows: string[]): string =>
-    `INSERT INTO postings (id, transaction_id, sequence, position, account, owner_id, type, direction, amount_micros, balance_after_micros) VALUES ${rows.join(', ')}`;
+    `INSERT INTO postings (
+       id, transaction_id, sequence, position, account, owner_id, type, direction, amount_micros, balance_after_micros)
+     VALUES ${rows.join(', ')}`;
 
   it.each(['service', 'owner'] as const)(
     'takes no unbalanced transaction from the %s, whatever statement it comes in',
@@ -158,7 +161,9 @@ describe('the journal', () => {
 
     it('finds a change that keeps every sum: postings of another type', async () => {
       const id = await idAt(4);
-      const swap = `UPDATE postings SET type = CASE type WHEN 'marketplace_fee' THEN 'adjustment' WHEN 'adjustment' THEN 'marketplace_fee' ELSE type END WHERE transaction_id = '${id}'`;
+      const swap = `UPDATE postings
+        SET type = CASE type WHEN 'marketplace_fee' THEN 'adjustment' WHEN 'adjustment' THEN 'marketplace_fee' ELSE type END
+        WHERE transaction_id = '${id}'`;
       await tamper(swap);
       expect(await problems()).toEqual([`chain_broken ${id}`]);
       await tamper(swap);
@@ -199,7 +204,8 @@ describe('the journal', () => {
       );
       const sequence = BigInt(before[0]!.sequence) + 1n;
       await tamper(
-        `INSERT INTO journal_transactions (id, sequence, reason, payment_id, recorded_at, hash, checksums) VALUES ('${id}', ${sequence}, 'overpaid', '${sold.paymentId}', now(), '\\x00', '\\x')`,
+        `INSERT INTO journal_transactions (id, sequence, reason, payment_id, recorded_at, hash, checksums)
+         VALUES ('${id}', ${sequence}, 'overpaid', '${sold.paymentId}', now(), '\\x00', '\\x')`,
         `UPDATE journal_head SET sequence = ${sequence}, hash = '\\x00'`,
       );
       expect(await problems()).toEqual([`chain_broken ${id}`, `unbalanced ${id}`]);

@@ -78,7 +78,8 @@ describe('the metrics of open payments and of the books', () => {
   it('tell what sellers owe of fees', async () => {
     const seller = newId();
     await harness.db.inspect(
-      `INSERT INTO payments_ledger.accounts (address, owner_id, balance_micros) VALUES ('agent:${seller}:fees', $1, -7000), ('agent:${seller}:received:test', $1, 7000)`,
+      `INSERT INTO payments_ledger.accounts (address, owner_id, balance_micros)
+       VALUES ('agent:${seller}:fees', $1, -7000), ('agent:${seller}:received:test', $1, 7000)`,
       [seller],
     );
     await becomes('market_fees_due_micros', {}, 7_000);

@@ -71,7 +71,8 @@ describe.each(FAULTS)('a party that %s', (fault) => {
       );
       expect(
         await harness.db.inspect(
-          'SELECT state, authorization_id, (SELECT count(*)::int FROM payments_ledger.authorizations) AS held FROM payments_ledger.payments',
+          `SELECT state, authorization_id, (SELECT count(*)::int FROM payments_ledger.authorizations) AS held
+           FROM payments_ledger.payments`,
         ),
       ).toEqual([{ state: 'pending', authorization_id: null, held: 0 }]);
       expect(await harness.claim(order, offered)).toEqual({ outcome: 'unpaid', offer: offered.offer });
@@ -91,7 +92,9 @@ describe.each(FAULTS)('a party that %s', (fault) => {
     });
     // Neither an expired offer nor an offer named by a webhook changes its state without an answer of Relay.
     await harness.ledger.db.inspect(
-      `UPDATE payments_ledger.payments SET rail = 'relay', network = 'eip155:8453', currency = 'ETH', relay_request_id = $1, expires_at = now() - interval '1 hour', offer_key = 'x'`,
+      `UPDATE payments_ledger.payments
+       SET rail = 'relay', network = 'eip155:8453', currency = 'ETH', relay_request_id = $1,
+         expires_at = now() - interval '1 hour', offer_key = 'x'`,
       [`0x${'ab'.repeat(32)}`],
     );
     await isOutage(

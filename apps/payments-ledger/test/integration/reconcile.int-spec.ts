@@ -113,7 +113,8 @@ describe('settlements against the chain', () => {
     harness.facilitator.fault = null;
     await set("state = 'cancelled', completed_at = NULL, transaction_hash = NULL", claim);
     await harness.ledger.db.inspect(
-      "UPDATE payments_ledger.authorizations a SET state = 'refused' FROM payments_ledger.payments p WHERE p.id = $1 AND a.id = p.authorization_id",
+      `UPDATE payments_ledger.authorizations a SET state = 'refused'
+       FROM payments_ledger.payments p WHERE p.id = $1 AND a.id = p.authorization_id`,
       [claim.paymentId],
     );
     expect((await failed())[1]).toEqual([
@@ -182,8 +183,10 @@ describe('settlements against the chain', () => {
     const [books] = await harness.ledger.db.inspect<
       Record<'fees' | 'paid' | 'indebted' | 'refunds' | 'payable', string>
     >(
-      `SELECT sum(balance_micros) FILTER (WHERE address = 'platform:fees') AS fees, -sum(balance_micros) FILTER (WHERE address LIKE 'agent:%:payments') AS paid,
-         -sum(balance_micros) FILTER (WHERE address LIKE 'agent:%:fees') AS indebted, sum(balance_micros) FILTER (WHERE address LIKE 'agent:%:refunds') AS refunds,
+      `SELECT sum(balance_micros) FILTER (WHERE address = 'platform:fees') AS fees,
+         -sum(balance_micros) FILTER (WHERE address LIKE 'agent:%:payments') AS paid,
+         -sum(balance_micros) FILTER (WHERE address LIKE 'agent:%:fees') AS indebted,
+         sum(balance_micros) FILTER (WHERE address LIKE 'agent:%:refunds') AS refunds,
          sum(balance_micros) FILTER (WHERE address LIKE 'agent:%:earnings:%') AS payable FROM payments_ledger.accounts`,
     );
     expect([String(sum('volume')), String(sum('revenue'))]).toEqual([books!.paid, books!.fees]);

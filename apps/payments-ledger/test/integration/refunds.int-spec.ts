@@ -63,7 +63,10 @@ describe('what is owed back', () => {
     const offered = await harness.quote(order, { originCurrency: 'SOL' });
     await harness.pay(order, offered);
     await harness.db.inspect(
-      `UPDATE payments_ledger.payments SET rail = 'x402', network = '${NETWORK}', payee = 'seller', authorization_id = gen_random_uuid(), retry_until = now() - interval '1 second' WHERE id = $1`,
+      `UPDATE payments_ledger.payments
+       SET rail = 'x402', network = '${NETWORK}', payee = 'seller', authorization_id = gen_random_uuid(),
+         retry_until = now() - interval '1 second'
+       WHERE id = $1`,
       [offered.offer.payment_id],
     );
     return eventually(async () => {

@@ -34,7 +34,8 @@ describe('payments report', () => {
   /** Marks the refunds of an offer as paid, as their job does. */
   const pay = ({ offer }: Offered) =>
     harness.ledger.db.inspect(
-      `UPDATE payments_ledger.refunds SET refunded_at = now(), transaction_hash = '0x' || md5(id::text), log_index = 0 WHERE payment_id = $1`,
+      `UPDATE payments_ledger.refunds SET refunded_at = now(), transaction_hash = '0x' || md5(id::text), log_index = 0
+       WHERE payment_id = $1`,
       [offer.payment_id],
     );
   const lineOf = (lines: string[], { offer }: Offered): string[] | undefined =>

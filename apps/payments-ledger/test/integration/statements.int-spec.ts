@@ -32,7 +32,9 @@ describe('a statement', () => {
           if (isOfLastMonth)
             await harness.db.inspect(
               `BEGIN; SET LOCAL session_replication_role = replica;
-               UPDATE payments_ledger.journal_transactions SET recorded_at = recorded_at - interval '31 days' WHERE payment_id = '${offered.offer.payment_id}'; COMMIT`,
+               UPDATE payments_ledger.journal_transactions SET recorded_at = recorded_at - interval '31 days'
+               WHERE payment_id = '${offered.offer.payment_id}';
+               COMMIT`,
             );
         }
         const months = [new Date(Date.now() - 31 * 86_400_000).toISOString().slice(0, 7), THIS_MONTH];

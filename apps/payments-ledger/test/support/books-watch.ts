@@ -15,26 +15,38 @@ const wrongPayments = sql(
   'test.wrong-payments',
   `  WITH facts AS (
     SELECT p.id, p.state, p.purpose, p.buyer_id, p.seller_id, p.gross_micros, p.fee_micros, p.net_micros,
-      (SELECT count(*) FROM receipts r WHERE r.payment_id = p.id AND r.recipient_type = 'buyer' AND r.recipient_id = p.buyer_id) AS buyer_receipts,
-      (SELECT count(*) FROM receipts r WHERE r.payment_id = p.id AND r.recipient_type = 'seller' AND r.recipient_id = p.seller_id) AS seller_receipts,
+      (SELECT count(*) FROM receipts r
+        WHERE r.payment_id = p.id AND r.recipient_type = 'buyer' AND r.recipient_id = p.buyer_id) AS buyer_receipts,
+      (SELECT count(*) FROM receipts r
+        WHERE r.payment_id = p.id AND r.recipient_type = 'seller' AND r.recipient_id = p.seller_id) AS seller_receipts,
       (SELECT count(*) FROM receipts r WHERE r.payment_id = p.id) AS receipts,
       (SELECT count(DISTINCT (request_digest, response_digest, seller_status_code)) FROM receipts r WHERE r.payment_id = p.id) AS versions,
-      (SELECT count(*) FROM journal_transactions t WHERE t.payment_id = p.id AND t.reason = CASE p.purpose WHEN 'call' THEN 'call_completed' WHEN 'subscription' THEN 'subscription_started' ELSE 'fees_paid' END) AS charges,
-      (SELECT coalesce(sum(o.amount_micros), 0) FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id WHERE t.payment_id = p.id AND o.type = 'direct_payment') AS charged,
-      (SELECT coalesce(sum(CASE o.direction WHEN 'credit' THEN o.amount_micros ELSE -o.amount_micros END), 0) FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id
-        WHERE t.payment_id = p.id AND o.account LIKE 'agent:' || coalesce(p.seller_id, p.buyer_id) || ':%' AND o.type IN ('seller_credit', 'marketplace_fee')) AS earned,
-      (SELECT coalesce(sum(o.amount_micros), 0) FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id WHERE t.payment_id = p.id AND o.account = 'agent:' || p.buyer_id || ':refunds' AND o.direction = 'credit') AS owed,
-      CASE WHEN p.rail = 'sandbox' THEN coalesce((SELECT sum(amount_base_units) FROM sandbox_transfers s WHERE s.payment_id = p.id), 0) ELSE p.received_base_units END AS received,
+      (SELECT count(*) FROM journal_transactions t
+        WHERE t.payment_id = p.id AND t.reason = CASE p.purpose
+          WHEN 'call' THEN 'call_completed' WHEN 'subscription' THEN 'subscription_started' ELSE 'fees_paid' END) AS charges,
+      (SELECT coalesce(sum(o.amount_micros), 0) FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id
+        WHERE t.payment_id = p.id AND o.type = 'direct_payment') AS charged,
+      (SELECT coalesce(sum(CASE o.direction WHEN 'credit' THEN o.amount_micros ELSE -o.amount_micros END), 0)
+        FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id
+        WHERE t.payment_id = p.id AND o.account LIKE 'agent:' || coalesce(p.seller_id, p.buyer_id) || ':%'
+          AND o.type IN ('seller_credit', 'marketplace_fee')) AS earned,
+      (SELECT coalesce(sum(o.amount_micros), 0) FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id
+        WHERE t.payment_id = p.id AND o.account = 'agent:' || p.buyer_id || ':refunds' AND o.direction = 'credit') AS owed,
+      CASE WHEN p.rail = 'sandbox' THEN coalesce((SELECT sum(amount_base_units) FROM sandbox_transfers s WHERE s.payment_id = p.id), 0)
+        ELSE p.received_base_units END AS received,
       p.amount_base_units, p.authorization_id IS NOT NULL AND p.state <> 'completed' AS only_authorized
     FROM payments p
   )
   SELECT * FROM facts WHERE
     (state = 'completed' AND purpose = 'fee' AND (charges <> 1 OR receipts <> 0 OR charged <> 0 OR earned <> gross_micros))
-    OR (state = 'completed' AND purpose <> 'fee' AND (charges <> 1 OR receipts <> 2 OR buyer_receipts <> 1 OR seller_receipts <> 1 OR versions <> 1 OR charged <> gross_micros OR earned <> net_micros))
+    OR (state = 'completed' AND purpose <> 'fee' AND (
+      charges <> 1 OR receipts <> 2 OR buyer_receipts <> 1 OR seller_receipts <> 1
+      OR versions <> 1 OR charged <> gross_micros OR earned <> net_micros))
     OR (state <> 'completed' AND (charges <> 0 OR receipts <> 0 OR charged <> 0 OR earned <> 0))
     OR (owed <> CASE
         WHEN state IN ('refund_due', 'refunded') THEN floor(received * gross_micros / amount_base_units)
-        WHEN state IN ('verified', 'in_flight', 'completed') AND NOT only_authorized THEN floor((received - amount_base_units) * gross_micros / amount_base_units)
+        WHEN state IN ('verified', 'in_flight', 'completed') AND NOT only_authorized
+          THEN floor((received - amount_base_units) * gross_micros / amount_base_units)
         ELSE 0 END)`,
 );
 
@@ -44,7 +56,9 @@ const wrongPayments = sql(
  */
 export async function watchBooks(db: FreshDatabase): Promise<{ reconcile(): Promise<void>; moves(): Promise<Move[]> }> {
   await db.inspect(
-    'CREATE TABLE public.payment_moves (sequence bigint GENERATED ALWAYS AS IDENTITY, payment_id uuid NOT NULL, from_state text NOT NULL, to_state text NOT NULL)',
+    `CREATE TABLE public.payment_moves (
+       sequence bigint GENERATED ALWAYS AS IDENTITY, payment_id uuid NOT NULL,
+       from_state text NOT NULL, to_state text NOT NULL)`,
   );
   await db.inspect(`CREATE FUNCTION public.record_move() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
     BEGIN
@@ -52,7 +66,8 @@ export async function watchBooks(db: FreshDatabase): Promise<{ reconcile(): Prom
       RETURN NULL;
     END $$`);
   await db.inspect(
-    `CREATE TRIGGER record_move AFTER UPDATE ON payments_ledger.payments FOR EACH ROW WHEN (OLD.state IS DISTINCT FROM NEW.state OR OLD.fence <> NEW.fence) EXECUTE FUNCTION public.record_move()`,
+    `CREATE TRIGGER record_move AFTER UPDATE ON payments_ledger.payments FOR EACH ROW
+     WHEN (OLD.state IS DISTINCT FROM NEW.state OR OLD.fence <> NEW.fence) EXECUTE FUNCTION public.record_move()`,
   );
   const moves = (): Promise<Move[]> =>
     db.inspect<Move & Record<string, unknown>>(

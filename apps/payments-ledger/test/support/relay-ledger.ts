@@ -108,7 +108,8 @@ export async function startRelayLedger({
     owed: async ({ offer }) =>
       (
         await ledger.db.inspect<{ reason: string; micros: string }>(
-          `SELECT t.reason, o.amount_micros::text AS micros FROM payments_ledger.journal_transactions t JOIN payments_ledger.postings o ON o.transaction_id = t.id
+          `SELECT t.reason, o.amount_micros::text AS micros
+           FROM payments_ledger.journal_transactions t JOIN payments_ledger.postings o ON o.transaction_id = t.id
            WHERE t.payment_id = $1 AND o.type = 'adjustment' AND o.direction = 'credit' ORDER BY t.sequence`,
           [offer.payment_id],
         )

@@ -29,7 +29,8 @@ const add = withParameters(
          RETURNING account_id, last_id
        )
        INSERT INTO account_events (account_id, id, type, at, data)
-       SELECT account_id, last_id - count(*) OVER (PARTITION BY account_id) + row_number() OVER (PARTITION BY account_id ORDER BY place), type, at, data
+       SELECT account_id, last_id - count(*) OVER (PARTITION BY account_id) + row_number() OVER (PARTITION BY account_id ORDER BY place),
+         type, at, data
        FROM added JOIN heads USING (account_id)`,
     ),
 );

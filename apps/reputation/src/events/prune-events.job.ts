@@ -9,7 +9,8 @@ const MAX_BATCHES = 50;
 const prune = sql(
   'account-events.prune',
   `DELETE FROM account_events WHERE (account_id, id) IN (
-     SELECT account_id, id FROM account_events WHERE recorded_at < now() - $1 * interval '1 day' ORDER BY recorded_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED)
+     SELECT account_id, id FROM account_events WHERE recorded_at < now() - $1 * interval '1 day'
+     ORDER BY recorded_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED)
    RETURNING id`,
 );
 

@@ -10,7 +10,9 @@ const lock = sql(
 );
 const insertAccounts = sql(
   'accounts.insert',
-  'INSERT INTO accounts (account_id, party_id) SELECT id, id FROM unnest($1::uuid[]) AS new (id) GROUP BY id ORDER BY id ON CONFLICT DO NOTHING',
+  `INSERT INTO accounts (account_id, party_id)
+   SELECT id, id FROM unnest($1::uuid[]) AS new (id) GROUP BY id ORDER BY id
+   ON CONFLICT DO NOTHING`,
 );
 const clustersOf = sql(
   'accounts.clusters-of',
@@ -18,13 +20,16 @@ const clustersOf = sql(
 );
 const move = sql(
   'accounts.move',
-  `UPDATE accounts SET party_id = $1 WHERE account_id IN (SELECT account_id FROM accounts WHERE party_id = ANY($2::uuid[]) ORDER BY account_id FOR UPDATE)`,
+  `UPDATE accounts SET party_id = $1
+   WHERE account_id IN (SELECT account_id FROM accounts WHERE party_id = ANY($2::uuid[]) ORDER BY account_id FOR UPDATE)`,
 );
 
 /** All pairs of accounts that the facts link: an agent and its human, and accounts that hold the same wallet. */
 const findLinks = batchSql(`
   SELECT agent_id AS one, human_id AS other FROM claim_facts
-  UNION ALL SELECT account_id, holder FROM (SELECT account_id, min(account_id::text) OVER (PARTITION BY address)::uuid AS holder FROM wallet_facts) held WHERE account_id <> holder`);
+  UNION ALL SELECT account_id, holder
+  FROM (SELECT account_id, min(account_id::text) OVER (PARTITION BY address)::uuid AS holder FROM wallet_facts) held
+  WHERE account_id <> holder`);
 
 /**
  * Groups accounts into parties: accounts that are linked, directly or through others, belong to one party. The id of a party is

@@ -28,13 +28,16 @@ const holdersOf = sql(
 const keepListing = sql(
   'listings.keep',
   `INSERT INTO listings AS known (listing_id, version, category_id, category_name, category_slug) VALUES ($1, $2, $3, $4, $5)
-   ON CONFLICT (listing_id) DO UPDATE SET version = excluded.version, category_id = excluded.category_id, category_name = excluded.category_name, category_slug = excluded.category_slug
+   ON CONFLICT (listing_id) DO UPDATE SET
+     version = excluded.version, category_id = excluded.category_id,
+     category_name = excluded.category_name, category_slug = excluded.category_slug
    WHERE known.version < excluded.version`,
 );
 const seen = sql(
   'accounts.seen',
   `INSERT INTO accounts AS known (account_id, party_id, last_active_at)
-   SELECT account_id, account_id, max(at) FROM unnest($1::uuid[], $2::timestamptz[]) AS seen (account_id, at) GROUP BY account_id ORDER BY account_id
+   SELECT account_id, account_id, max(at)
+   FROM unnest($1::uuid[], $2::timestamptz[]) AS seen (account_id, at) GROUP BY account_id ORDER BY account_id
    ON CONFLICT (account_id) DO UPDATE SET last_active_at = greatest(known.last_active_at, excluded.last_active_at)`,
 );
 

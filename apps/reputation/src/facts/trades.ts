@@ -15,9 +15,11 @@ export interface TradeEvent {
 }
 
 const EVENTS = `
-  SELECT *, (kind = 'delivered')::int AS delivered, (kind = 'failed')::int AS failed, (kind = 'subscription')::int AS subscriptions, (kind = 'review')::int AS reviews
+  SELECT *, (kind = 'delivered')::int AS delivered, (kind = 'failed')::int AS failed,
+    (kind = 'subscription')::int AS subscriptions, (kind = 'review')::int AS reviews
   FROM jsonb_to_recordset($1)
-    AS events (seller_id uuid, buyer_id uuid, listing_id uuid, kind text, paid_micros bigint, at timestamptz, accuracy smallint, reliability smallint, value smallint)`;
+    AS events (seller_id uuid, buyer_id uuid, listing_id uuid, kind text, paid_micros bigint, at timestamptz,
+      accuracy smallint, reliability smallint, value smallint)`;
 
 // Rows are always locked in the same order, so that two batches do not deadlock.
 // A review is an activity of the reviewer, not of the seller.
@@ -33,8 +35,10 @@ const addToAccounts = batchSql(`
     last_active_at = greatest(known.last_active_at, excluded.last_active_at)`);
 
 const addToTrades = batchSql(`
-  INSERT INTO trades AS known (seller_id, buyer_id, listing_id, delivered, failed, subscriptions, paid_micros, accuracy_rating, reliability_rating, value_rating)
-  SELECT seller_id, buyer_id, listing_id, sum(delivered), sum(failed), sum(subscriptions), sum(paid_micros), max(accuracy), max(reliability), max(value)
+  INSERT INTO trades AS known (seller_id, buyer_id, listing_id, delivered, failed, subscriptions, paid_micros,
+    accuracy_rating, reliability_rating, value_rating)
+  SELECT seller_id, buyer_id, listing_id, sum(delivered), sum(failed), sum(subscriptions), sum(paid_micros),
+    max(accuracy), max(reliability), max(value)
   FROM (${EVENTS}) events GROUP BY seller_id, buyer_id, listing_id ORDER BY seller_id, buyer_id, listing_id
   ON CONFLICT (seller_id, buyer_id, listing_id) DO UPDATE SET
     delivered = known.delivered + excluded.delivered,
@@ -46,8 +50,10 @@ const addToTrades = batchSql(`
     value_rating = coalesce(known.value_rating, excluded.value_rating)`);
 
 const addToListingTotals = batchSql(`
-  INSERT INTO listing_totals AS known (listing_id, seller_id, delivered, failed, subscriptions, reviews, accuracy_sum, reliability_sum, value_sum, first_at, last_at)
-  SELECT listing_id, seller_id, sum(delivered), sum(failed), sum(subscriptions), sum(reviews), coalesce(sum(accuracy), 0), coalesce(sum(reliability), 0), coalesce(sum(value), 0), min(at), max(at)
+  INSERT INTO listing_totals AS known (listing_id, seller_id, delivered, failed, subscriptions, reviews,
+    accuracy_sum, reliability_sum, value_sum, first_at, last_at)
+  SELECT listing_id, seller_id, sum(delivered), sum(failed), sum(subscriptions), sum(reviews),
+    coalesce(sum(accuracy), 0), coalesce(sum(reliability), 0), coalesce(sum(value), 0), min(at), max(at)
   FROM (${EVENTS}) events GROUP BY listing_id, seller_id ORDER BY listing_id
   ON CONFLICT (listing_id) DO UPDATE SET
     delivered = known.delivered + excluded.delivered,

@@ -78,9 +78,13 @@ export class CreateReputation1763650300000 implements MigrationInterface {
         linked_at timestamptz NOT NULL,
         PRIMARY KEY (address, account_id)
       )`);
-    await runner.query(
-      'CREATE TABLE claim_facts (agent_id uuid NOT NULL, human_id uuid NOT NULL, claimed_at timestamptz NOT NULL, PRIMARY KEY (agent_id, human_id))',
-    );
+    await runner.query(`
+      CREATE TABLE claim_facts (
+        agent_id uuid NOT NULL,
+        human_id uuid NOT NULL,
+        claimed_at timestamptz NOT NULL,
+        PRIMARY KEY (agent_id, human_id)
+      )`);
     await runner.query(`
       CREATE TABLE work_facts (
         event_id uuid PRIMARY KEY,
@@ -171,20 +175,26 @@ export class CreateReputation1763650300000 implements MigrationInterface {
   private async createSumsFromFacts(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE VIEW trade_events AS
-        SELECT seller_id, buyer_id, listing_id, (outcome = 'delivered')::int AS delivered, (outcome = 'failed')::int AS failed, 0 AS subscriptions, 0 AS reviews, gross_micros AS paid_micros,
+        SELECT seller_id, buyer_id, listing_id, (outcome = 'delivered')::int AS delivered, (outcome = 'failed')::int AS failed,
+               0 AS subscriptions, 0 AS reviews, gross_micros AS paid_micros,
                happened_at AS at, NULL::smallint AS accuracy_rating, NULL::smallint AS reliability_rating, NULL::smallint AS value_rating
         FROM call_facts
         UNION ALL SELECT seller_id, buyer_id, listing_id, 0, 0, 1, 0, gross_micros, started_at, NULL, NULL, NULL FROM subscription_facts
-        UNION ALL SELECT seller_id, reviewer_id, listing_id, 0, 0, 0, 1, 0, created_at, accuracy_rating, reliability_rating, value_rating FROM reviews`);
+        UNION ALL SELECT seller_id, reviewer_id, listing_id, 0, 0, 0, 1, 0, created_at,
+               accuracy_rating, reliability_rating, value_rating
+        FROM reviews`);
     await runner.query(`
       CREATE VIEW trades_from_facts AS
-        SELECT seller_id, buyer_id, listing_id, sum(delivered)::int AS delivered, sum(failed)::int AS failed, sum(subscriptions)::int AS subscriptions, sum(paid_micros)::bigint AS paid_micros,
+        SELECT seller_id, buyer_id, listing_id, sum(delivered)::int AS delivered, sum(failed)::int AS failed,
+               sum(subscriptions)::int AS subscriptions, sum(paid_micros)::bigint AS paid_micros,
                max(accuracy_rating) AS accuracy_rating, max(reliability_rating) AS reliability_rating, max(value_rating) AS value_rating
         FROM trade_events GROUP BY seller_id, buyer_id, listing_id`);
     await runner.query(`
       CREATE VIEW listing_totals_from_facts AS
-        SELECT listing_id, seller_id, sum(delivered)::int AS delivered, sum(failed)::int AS failed, sum(subscriptions)::int AS subscriptions, sum(reviews)::int AS reviews,
-               coalesce(sum(accuracy_rating), 0)::int AS accuracy_sum, coalesce(sum(reliability_rating), 0)::int AS reliability_sum, coalesce(sum(value_rating), 0)::int AS value_sum,
+        SELECT listing_id, seller_id, sum(delivered)::int AS delivered, sum(failed)::int AS failed,
+               sum(subscriptions)::int AS subscriptions, sum(reviews)::int AS reviews,
+               coalesce(sum(accuracy_rating), 0)::int AS accuracy_sum, coalesce(sum(reliability_rating), 0)::int AS reliability_sum,
+               coalesce(sum(value_rating), 0)::int AS value_sum,
                min(at) AS first_at, max(at) AS last_at
         FROM trade_events GROUP BY listing_id, seller_id`);
     await runner.query(`

@@ -23,8 +23,10 @@ const isRecent = sql(
 );
 const insert = sql(
   'reviews.insert',
-  `INSERT INTO reviews (id, listing_id, seller_id, reviewer_id, accuracy_rating, reliability_rating, value_rating, title, comment, created_at)
-   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, date_trunc('milliseconds', now())) ON CONFLICT (listing_id, reviewer_id) DO NOTHING RETURNING ${REVIEW_COLUMNS}`,
+  `INSERT INTO reviews (id, listing_id, seller_id, reviewer_id, accuracy_rating, reliability_rating, value_rating,
+     title, comment, created_at)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, date_trunc('milliseconds', now()))
+   ON CONFLICT (listing_id, reviewer_id) DO NOTHING RETURNING ${REVIEW_COLUMNS}`,
 );
 const findTotals = sql(
   'listing-totals.ratings',

@@ -10,23 +10,31 @@ const MAX_SOLVES = 100;
 const findAgent = sql(
   'evidence.agent',
   `SELECT now() AS now, last_active_at AS "lastActiveAt",
-     (SELECT count(*)::int FROM refund_facts o WHERE o.seller_id = $1 AND o.kind = 'overdue' AND NOT EXISTS (SELECT FROM refund_facts p WHERE p.refund_id = o.refund_id AND p.kind = 'paid')) AS "unpaidRefunds",
+     (SELECT count(*)::int FROM refund_facts o
+       WHERE o.seller_id = $1 AND o.kind = 'overdue'
+         AND NOT EXISTS (SELECT FROM refund_facts p WHERE p.refund_id = o.refund_id AND p.kind = 'paid')) AS "unpaidRefunds",
      ARRAY(SELECT member.account_id FROM accounts member WHERE member.party_id = account.party_id) AS party,
-     ARRAY(SELECT solve_ms FROM work_facts WHERE work_facts.account_id = $1 ORDER BY solved_at DESC, event_id LIMIT ${MAX_SOLVES}) AS "solveMs"
+     ARRAY(SELECT solve_ms FROM work_facts WHERE work_facts.account_id = $1
+       ORDER BY solved_at DESC, event_id LIMIT ${MAX_SOLVES}) AS "solveMs"
    FROM accounts account
-   WHERE account_id = $1 AND (EXISTS (SELECT FROM registration_facts registration WHERE registration.account_id = $1) OR EXISTS (SELECT FROM listing_totals WHERE seller_id = $1))`,
+   WHERE account_id = $1 AND (EXISTS (SELECT FROM registration_facts registration WHERE registration.account_id = $1)
+     OR EXISTS (SELECT FROM listing_totals WHERE seller_id = $1))`,
 );
 const findListings = sql(
   'evidence.listings',
-  `SELECT CASE WHEN category_id IS NOT NULL THEN jsonb_build_object('id', category_id, 'name', category_name, 'slug', category_slug) END AS category,
-     delivered, failed, subscriptions, reviews, accuracy_sum + reliability_sum + value_sum AS "ratingSum", first_at AS "firstAt", last_at AS "lastAt"
+  `SELECT CASE WHEN category_id IS NOT NULL
+       THEN jsonb_build_object('id', category_id, 'name', category_name, 'slug', category_slug) END AS category,
+     delivered, failed, subscriptions, reviews, accuracy_sum + reliability_sum + value_sum AS "ratingSum",
+     first_at AS "firstAt", last_at AS "lastAt"
    FROM listing_totals LEFT JOIN listings USING (listing_id) WHERE seller_id = $1`,
 );
 const findBuyers = sql(
   'evidence.buyers',
   `WITH by_category AS (
-     SELECT buyer.party_id, listing.category_id AS "categoryId", sum(delivered + subscriptions) AS delivered, sum(failed) AS failed, sum(paid_micros) AS paid,
-       count(accuracy_rating) AS reviews, coalesce(sum(accuracy_rating), 0) AS "accuracySum", coalesce(sum(accuracy_rating + reliability_rating + value_rating), 0) AS "ratingSum"
+     SELECT buyer.party_id, listing.category_id AS "categoryId", sum(delivered + subscriptions) AS delivered,
+       sum(failed) AS failed, sum(paid_micros) AS paid,
+       count(accuracy_rating) AS reviews, coalesce(sum(accuracy_rating), 0) AS "accuracySum",
+       coalesce(sum(accuracy_rating + reliability_rating + value_rating), 0) AS "ratingSum"
      FROM (SELECT * FROM trades WHERE seller_id = $1 ORDER BY paid_micros DESC, buyer_id, listing_id LIMIT ${MAX_TRADES}) trade
      JOIN accounts buyer ON buyer.account_id = trade.buyer_id
      LEFT JOIN listings listing ON listing.listing_id = trade.listing_id

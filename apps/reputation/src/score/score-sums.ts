@@ -26,7 +26,9 @@ const rebuild = [
   `INSERT INTO accounts (party_id, ${ACCOUNT_SUMS}) SELECT account_id, ${ACCOUNT_SUMS} FROM accounts_from_facts`,
 ].map((text) => batchSql(text));
 const setParties = batchSql(
-  'UPDATE accounts SET party_id = known.party_id FROM unnest($1::uuid[], $2::uuid[]) AS known (account_id, party_id) WHERE accounts.account_id = known.account_id',
+  `UPDATE accounts SET party_id = known.party_id
+   FROM unnest($1::uuid[], $2::uuid[]) AS known (account_id, party_id)
+   WHERE accounts.account_id = known.account_id`,
 );
 
 /** Verifies and rebuilds the sums that scores are computed from. */
@@ -69,7 +71,8 @@ export class ScoreSums {
     for (const [table, [stored, right]] of Object.entries(SUMS)) {
       const rows = await tx.query<{ row: object }>(
         batchSql(
-          `SELECT to_jsonb(wrong) AS row FROM ((${stored} EXCEPT ${right}) UNION ALL (${right} EXCEPT ${stored})) wrong LIMIT ${MAX_DIFFERENCES}`,
+          `SELECT to_jsonb(wrong) AS row
+           FROM ((${stored} EXCEPT ${right}) UNION ALL (${right} EXCEPT ${stored})) wrong LIMIT ${MAX_DIFFERENCES}`,
         ),
       );
       differences.push(

@@ -165,7 +165,7 @@ describe('a score', () => {
     expect(market_score).toBeLessThanOrEqual(400);
   });
 
-  it('of ten independent buyers with everything delivered and no reviews is at least 500, even where each made one call at 5 cents and bought nothing elsewhere', () => {
+  it('of ten independent buyers, all delivered and no reviews, is at least 500, even where each bought just one call at 5 cents', () => {
     expect(points(crowd(10, lone))).toBeCloseTo(612.2, 1);
     expect(points(crowd(10, (party) => lone(party, { delivered: 1, paid: 5 * CENT })))).toBeCloseTo(517.2, 1);
   });
@@ -339,7 +339,7 @@ describe('the cheapest known way to cheat', () => {
     },
   );
 
-  it('against another seller is one star by who pays it: 50 points of a seller with twenty full buyers take 20 cents, under however many names', () => {
+  it('against another seller is one star by who pays it: 50 points of one with twenty full buyers take 20 cents, under many names', () => {
     const satisfied = crowd(20, (party) => ({ ...independent(party, rated(5)), spent: 10 ** 12 }));
     const after = (names: number, cents: number): number =>
       points([

@@ -181,7 +181,7 @@ describe('a review', () => {
     expect(after.components.reputation).toBeGreaterThan(before.components.reputation);
   });
 
-  it(`is refused between accounts that a claimer or a wallet connects, over however many others, and between no others (seed ${SEED})`, async () => {
+  it(`is refused between accounts linked by a claimer or a wallet, over however many, and between no others (seed ${SEED})`, async () => {
     const accounts = Array.from({ length: 40 }, () => newId());
     const account = fc.nat(accounts.length - 1);
     const relation = fc.oneof(

@@ -160,7 +160,7 @@ describe('the score', () => {
   });
 
   describe('of sellers whose buyers', () => {
-    it('share a wallet or a claimer is as if they were one buyer, and where the seller is one of them nothing; also when that becomes known later', async () => {
+    it('share a wallet or a claimer is as of one buyer, and nothing where the seller is one of them; also when known later', async () => {
       const [shop, one] = [newShop(), newShop()];
       const [buyers, human] = [newAgents(12), newId()];
       const purchases = (from: Shop): EventRecord[] => buyers.map((buyer) => sale(from, buyer, { micros: 10_000n }));
@@ -192,7 +192,7 @@ describe('the score', () => {
       expect(after.components.volume).toBe((await scoreOf(alone.sellerId)).components.volume);
     });
 
-    it(`are a ring of 50 that trade 10,000 times and give five stars is at most 25, and outranked by twenty buyers (seed ${SEED})`, async () => {
+    it(`are a ring of 50 that trade 10,000 times with five stars is at most 25, outranked by twenty buyers (seed ${SEED})`, async () => {
       const ring = Array.from({ length: 50 }, () => newShop());
       const honest = newShop();
       const pick = fc.sample(fc.tuple(fc.nat(49), fc.integer({ min: 1, max: 49 })), { seed: SEED, numRuns: 10_000 });

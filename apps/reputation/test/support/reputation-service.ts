@@ -54,7 +54,8 @@ export interface ReputationService {
 }
 
 const DERIVED_AND_FACTS =
-  'call_facts, subscription_facts, registration_facts, wallet_facts, claim_facts, work_facts, reviews, listings, accounts, trades, listing_totals, inbox, outbox';
+  'call_facts, subscription_facts, registration_facts, wallet_facts, claim_facts, work_facts, ' +
+  'reviews, listings, accounts, trades, listing_totals, inbox, outbox';
 
 /** Empties tables, by default all, so that the same facts can be delivered again. */
 export async function truncateAll(service: ReputationService, tables = DERIVED_AND_FACTS): Promise<void> {

@@ -76,7 +76,8 @@ export const listedFields = {
   tags: textList(20, 50).default([]),
   input_schema: optional(
     jsonObject(16_384).describe(
-      'JSON Schema 2020-12 of the body of a call, with type object at its root. A body that does not fit is refused before it costs anything.',
+      'JSON Schema 2020-12 of the body of a call, with type object at its root. ' +
+        'A body that does not fit is refused before it costs anything.',
     ),
   ),
   example_input: optional(
@@ -207,7 +208,10 @@ export const searchListings = defineRequest({
     sellerId: id.optional(),
     ...pageRequest,
   }),
-  /** `itemsJson` is an array of `listingView`, as text, since most callers pass it on unchanged; `listingsOf` reads it. Totals up to 10,000 are exact. */
+  /**
+   * `itemsJson` is an array of `listingView`, as text, since most callers pass it on unchanged; `listingsOf` reads it.
+   * Totals up to 10,000 are exact.
+   */
   output: z.object({ itemsJson: z.string(), total: z.number().int(), totalIsEstimate: z.boolean() }),
   refusals: {},
 });
@@ -224,7 +228,10 @@ export const getListing = defineRequest({
   refusals: { listing_not_found: listingNotFound },
 });
 
-/** How calls of all that a seller has on the market went in 30 days; the rate is the mean of its listings' rates, weighted by their calls. */
+/**
+ * How calls of all that a seller has on the market went in 30 days; the rate is the mean of its listings' rates,
+ * weighted by their calls.
+ */
 export const getSellerQuality = defineRequest({
   subject: 'rpc.catalog.get-seller-quality.v1',
   input: z.object({ sellerId: id }),

@@ -15,8 +15,8 @@ import {
 import { currency, cursorPageOf, cursorRequest, id, relayRequestId, timestamp } from '../shared/index.js';
 
 /**
- * Names the marketplaces that a request to a seller has passed through, comma separated, the latest last. Each adds its own name to those that
- * came with the call, as CDN-Loop (RFC 8586) has it, and refuses a call that names it already.
+ * Names the marketplaces that a request to a seller has passed through, comma separated, the latest last. Each adds its
+ * own name to those that came with the call, as CDN-Loop (RFC 8586) has it, and refuses a call that names it already.
  */
 export const HOP_HEADER = 'X-Market-Hop';
 /** By which name this marketplace is in the header. */
@@ -158,8 +158,8 @@ const keepSignature = { keep: ['PAYMENT-SIGNATURE'] };
 
 /**
  * A call without a key, by an x402 client, whose signature names the wallet that buys. `authorization` as in
- * `executeCall`. Without one the answer is what to pay, and nothing is stored. An empty body asks for the price alone; any other must fit the
- * listing's input_schema, where it has one.
+ * `executeCall`. Without one the answer is what to pay, and nothing is stored. An empty body asks for the price alone;
+ * any other must fit the listing's input_schema, where it has one.
  */
 export const executeKeylessCall = defineRequest({
   subject: 'rpc.gateway.execute-keyless-call.v1',

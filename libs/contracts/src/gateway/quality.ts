@@ -37,7 +37,10 @@ export const getListingQuality = defineRequest({
   refusals: {},
 });
 
-/** `successLowerBound` is the lower bound of the success rate of 30 days (Wilson's score interval), from 0 to 1. A consumer keeps the highest `version`. */
+/**
+ * `successLowerBound` is the lower bound of the success rate of 30 days (Wilson's score interval), from 0 to 1. A
+ * consumer keeps the highest `version`.
+ */
 export const listingQualityMeasured = defineEvent({
   subject: 'evt.gateway.listing-quality-measured.v1',
   payload: z.object({

@@ -72,7 +72,10 @@ export const workProof = walletProof.extend({
   pow_nonce: text(1, 64).describe('The solution of the proof-of-work puzzle.'),
 });
 
-/** `claim` is asked for by the human who claims, and its message names both accounts; one for managing wallets names the account that asks, if one does. */
+/**
+ * `claim` is asked for by the human who claims, and its message names both accounts; one for managing wallets names the
+ * account that asks, if one does.
+ */
 export const createChallenge = defineRequest({
   subject: 'rpc.identity.create-challenge.v1',
   input: z.object({

@@ -4,7 +4,10 @@ import { id, someOf, text, timestamp } from '../shared/index.js';
 import { walletProof, walletProofRefusals } from './challenges.js';
 
 export const chainType = z.enum(['evm', 'solana']);
-/** `login`: sign in and agree to a claim. `recovery`: issue a fresh key and manage wallets. `payer`, `payout`: what money moves from and to. */
+/**
+ * `login`: sign in and agree to a claim. `recovery`: issue a fresh key and manage wallets. `payer`, `payout`: what
+ * money moves from and to.
+ */
 export const walletCapability = z.enum(['login', 'recovery', 'payer', 'payout']);
 export const walletStatus = z.enum(['active', 'disabled']);
 export type WalletCapability = z.output<typeof walletCapability>;
@@ -147,7 +150,10 @@ export const findPayerWallet = defineRequest({
   },
 });
 
-/** For a payment that another party carries: the wallet that the caller pays from and gets money back to, and the one its seller is paid to. Null where there is none of that kind of chain. */
+/**
+ * For a payment that another party carries: the wallet that the caller pays from and gets money back to, and the one
+ * its seller is paid to. Null where there is none of that kind of chain.
+ */
 export const findSettlementWallets = defineRequest({
   subject: 'rpc.identity.find-settlement-wallets.v1',
   repeatable: true,
@@ -163,7 +169,10 @@ export const findSettlementWallets = defineRequest({
   refusals: {},
 });
 
-/** The wallets that sellers are paid to, in the order asked: the default payout wallet of each, else its oldest that may be paid to. Null for a seller that has none of that kind of chain. */
+/**
+ * The wallets that sellers are paid to, in the order asked: the default payout wallet of each, else its oldest that may
+ * be paid to. Null for a seller that has none of that kind of chain.
+ */
 export const findPayoutWallets = defineRequest({
   subject: 'rpc.identity.find-payout-wallets.v1',
   repeatable: true,

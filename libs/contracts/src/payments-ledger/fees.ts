@@ -64,7 +64,10 @@ export const booksReportRow = z.object({
   payouts_paid: usdAmount,
 });
 
-/** For operators: what was sold, earned and is owed, by seller and month. With a month, that one of every seller that was in the books by then. */
+/**
+ * For operators: what was sold, earned and is owed, by seller and month. With a month, that one of every seller that
+ * was in the books by then.
+ */
 export const reportBooks = defineRequest({
   subject: 'rpc.payments-ledger.report-books.v1',
   input: z.object({

@@ -144,7 +144,8 @@ export const createOffer = defineRequest({
     /** Where another party carries the payment and sends back what it cannot deliver. */
     payer_wallet_required: declareRefusal(
       'invalid',
-      'This payment route sends money back to the wallet it came from: link a wallet of its kind of chain that may pay, or name one in X-Market-Origin-Wallet-Id',
+      'This payment route sends money back to the wallet it came from: ' +
+        'link a wallet of its kind of chain that may pay, or name one in X-Market-Origin-Wallet-Id',
       z.object({ chain_type: chainType, network: z.string() }),
       { nextAction: 'link_wallet' },
     ),
@@ -170,7 +171,10 @@ export const createOffer = defineRequest({
   },
 });
 
-/** What x402 clients would sign for keyless calls of these sellers at these prices, in the order asked, on each chain that takes it; nothing where none does. Makes nothing. */
+/**
+ * What x402 clients would sign for keyless calls of these sellers at these prices, in the order asked, on each chain
+ * that takes it; nothing where none does. Makes nothing.
+ */
 export const quoteExact = defineRequest({
   subject: 'rpc.payments-ledger.quote-exact.v1',
   repeatable: true,
@@ -291,7 +295,10 @@ export const claimPayment = defineRequest({
     leaseMs: z.number().int().min(1000).max(300_000),
     /** The id of the process that claims; each start has a new one. */
     holderId: id,
-    /** A decoded `PAYMENT-SIGNATURE` as JSON text: pays an offer that no money came for. It is charged when the answer is settled, and not before. */
+    /**
+     * A decoded `PAYMENT-SIGNATURE` as JSON text: pays an offer that no money came for. It is charged when the answer
+     * is settled, and not before.
+     */
     authorization: z.string().max(16_384).optional(),
   }),
   output: z.discriminatedUnion('outcome', [

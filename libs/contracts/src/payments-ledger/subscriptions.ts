@@ -13,7 +13,10 @@ import {
 
 export const subscriptionStatus = z.enum(['active', 'cancelled', 'expired']);
 
-/** As of now: one past its period's end is expired, whether or not a sweeper has seen it. `current_period_end` is null where nothing ends it. */
+/**
+ * As of now: one past its period's end is expired, whether or not a sweeper has seen it. `current_period_end` is null
+ * where nothing ends it.
+ */
 export const subscriptionView = z.object({
   id,
   consumer_id: id,

@@ -4,7 +4,10 @@ import { id, timestamp } from '../shared/index.js';
 
 const scale = z.number().min(0).max(1000);
 
-/** What an agent's sales say of it. All scores and components are 0 to 1000 with one decimal; `market_score` is reliability × reputation × volume / 10⁶. */
+/**
+ * What an agent's sales say of it. All scores and components are 0 to 1000 with one decimal; `market_score` is
+ * reliability × reputation × volume / 10⁶.
+ */
 export const agentScore = z.object({
   agent_id: id,
   /** `unscored` until something was bought of the agent, `inactive` after 90 days without a sign of it. */
@@ -21,7 +24,10 @@ export const agentScore = z.object({
     })
     .nullable(),
   components: z.object({ reliability: scale, accuracy: scale, volume: scale, longevity: scale, reputation: scale }),
-  /** `avg_review_rating` is the mean of all three ratings of every review, 1 to 5; `success_rate` is delivered of all calls that reached for the seller, 0 to 1. Null where there is none. */
+  /**
+   * `avg_review_rating` is the mean of all three ratings of every review, 1 to 5; `success_rate` is delivered of all
+   * calls that reached for the seller, 0 to 1. Null where there is none.
+   */
   categories: z.array(
     z.object({
       category_id: id,

@@ -70,7 +70,10 @@ export function lengthOf(value: string): number {
   return length;
 }
 
-/** ISO 8601 as the services write it (milliseconds, UTC); a date alone is its midnight in UTC. Undefined when it is no instant from 1970 to 9999. */
+/**
+ * ISO 8601 as the services write it (milliseconds, UTC); a date alone is its midnight in UTC. Undefined when it is no
+ * instant from 1970 to 9999.
+ */
 export function parseTimestamp(value: string): string | undefined {
   const ms = TIMESTAMP.test(value) ? Date.parse(value) : NaN;
   return ms >= MIN_TIME_MS && ms <= MAX_TIME_MS ? new Date(ms).toISOString() : undefined;

@@ -17,7 +17,10 @@ export const currency = z.enum(['USDC', 'ETH', 'SOL']);
 export const pricingModel = z.enum(['free', 'per_call', 'monthly', 'yearly', 'usage_tiered']);
 export const deliveryType = z.enum(['api', 'webhook', 'streaming', 'batch', 'file']);
 export const listingStatus = z.enum(['draft', 'active', 'suspended']);
-/** 32 random bytes as 0x-prefixed hex; names an offer to a buyer and to a payment rail. One spelling, since it is compared as text and is part of what is signed. */
+/**
+ * 32 random bytes as 0x-prefixed hex; names an offer to a buyer and to a payment rail. One spelling, since it is
+ * compared as text and is part of what is signed.
+ */
 export const RELAY_REQUEST_ID_PATTERN = /^0x[0-9a-f]{64}$/;
 const RELAY_REQUEST_ID_PROBLEM = 'must be 0x and 64 lower-case hex digits';
 export const relayRequestId = z

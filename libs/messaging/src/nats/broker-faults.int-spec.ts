@@ -73,7 +73,7 @@ describeNeeding('nats-server')('a broker', () => {
     await replica.close();
   });
 
-  it('outlives a process: who waits for it learns within two seconds that it is gone, and who waits for another is not disturbed', async () => {
+  it('outlives a process: who waits for it learns within two seconds that it is gone; who waits for another is not disturbed', async () => {
     const [gone, other] = [await harness.connect('catalog'), await harness.connect('catalog')];
     const replicas = [await startReplica('gone', gone), await startReplica('other', other)];
     const bus = new MessageBus(await harness.connect('gateway'), testTopology.gateway);
@@ -94,7 +94,7 @@ describeNeeding('nats-server')('a broker', () => {
     await replicas[1]!.close();
   });
 
-  it('that carries many large answers at once loses none, though reading them takes longer than the silence of a process that is gone', async () => {
+  it('that carries many large answers at once loses none, though reading takes longer than the silence of a dead process', async () => {
     const replica = await startReplica('only', await harness.connect('catalog'));
     const bus = new MessageBus(await harness.connect('gateway'), testTopology.gateway);
     const text = '"\\\n€'.repeat(1_048_576 / 6);

@@ -72,7 +72,8 @@ async function streamProblems(connection: NatsConnection): Promise<string[]> {
   if (!error || error.code === 404) return [];
   return NO_JETSTREAM.has(error.err_code) || error.err_code === 0
     ? [
-        `NATS_URL: JetStream does not answer (${error.description}); turn it on at the server and let the user ask for the stream ${EVENT_STREAM}`,
+        `NATS_URL: JetStream does not answer (${error.description}); ` +
+          `turn it on at the server and let the user ask for the stream ${EVENT_STREAM}`,
       ]
     : [`NATS_URL: JetStream refuses to tell of the stream ${EVENT_STREAM}: ${error.description}`];
 }

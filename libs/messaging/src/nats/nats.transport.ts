@@ -336,7 +336,8 @@ function assertCarriesPaidBodies(connection: NatsConnection): void {
   const carries = connection.info?.max_payload ?? 0;
   if (carries < REQUIRED_MAX_PAYLOAD) {
     throw new Error(
-      `NATS at ${connection.getServer()} carries messages of at most ${carries} bytes; set max_payload to ${REQUIRED_MAX_PAYLOAD} (see deploy/nats)`,
+      `NATS at ${connection.getServer()} carries messages of at most ${carries} bytes; ` +
+        `set max_payload to ${REQUIRED_MAX_PAYLOAD} (see deploy/nats)`,
     );
   }
 }

@@ -50,7 +50,7 @@ describe('Idempotency', () => {
   const ordersOf = async (secret: string): Promise<number> =>
     (await fresh.inspect('SELECT 1 FROM shop.journal WHERE note = $1', [secret])).length;
 
-  it('runs a command once when 32 requests with the same key come at once, and gives all others the answer or a "still running"', async () => {
+  it('runs a command once when 32 requests with one key come at once, and gives all others the answer or a "still running"', async () => {
     const calls = Array.from({ length: 32 }, () => contextWith('parallel'));
     const results = await Promise.allSettled(
       calls.map((context) => idempotent.run(order, context, ordering('parallel'))),

@@ -25,7 +25,8 @@ const unpark = sql(
 );
 const postpone = sql(
   'parked.postpone',
-  "UPDATE parked_events SET attempts = $3, error = $4, retry_at = now() + $5 * interval '1 millisecond' WHERE subject = $1 AND event_id = $2 AND attempts = $3 - 1",
+  `UPDATE parked_events SET attempts = $3, error = $4, retry_at = now() + $5 * interval '1 millisecond'
+   WHERE subject = $1 AND event_id = $2 AND attempts = $3 - 1`,
 );
 const insertDeadLetter = sql(
   'dead-letters.add',

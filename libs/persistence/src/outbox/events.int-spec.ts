@@ -106,7 +106,8 @@ describe('events', () => {
         await consumer.deliver(events);
         if (deliveries === 1)
           await fresh.inspect(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'market shop' AND state = 'idle in transaction'",
+            `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+             WHERE application_name = 'market shop' AND state = 'idle in transaction'`,
           );
       });
       await eventually(async () => expect(await unpublished()).toBe(0));
@@ -139,7 +140,7 @@ describe('events', () => {
   });
 
   describe('arrive', () => {
-    it(`once in effect when delivered three times, shuffled, from many sides, with one in a hundred that no handler can take (seed ${SEED})`, async () => {
+    it(`once in effect when delivered three times, shuffled, from many sides, with 1% that no handler takes (seed ${SEED})`, async () => {
       const records = Array.from({ length: 1_000 }, (_, n) => recordOf(n % 100 === 50 ? `poison-${n}` : `item-${n}`));
       const good = records.filter(({ payload }) => !(payload as { item: string }).item.startsWith('poison'));
       const poison = records

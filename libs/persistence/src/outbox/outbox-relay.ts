@@ -8,7 +8,8 @@ import type { Outbox } from './outbox.js';
 
 const take = sql(
   'outbox.take',
-  'SELECT id, subject, payload, request_id, traceparent FROM outbox WHERE published_at IS NULL ORDER BY id LIMIT 256 FOR UPDATE SKIP LOCKED',
+  `SELECT id, subject, payload, request_id, traceparent
+   FROM outbox WHERE published_at IS NULL ORDER BY id LIMIT 256 FOR UPDATE SKIP LOCKED`,
 );
 /** The relay waits for a slow broker while it holds the rows, because another process would only publish them twice. */
 const waitForBroker = batchSql('SET LOCAL idle_in_transaction_session_timeout = 30000');

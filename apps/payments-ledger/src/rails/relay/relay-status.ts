@@ -93,7 +93,9 @@ export function dispositionOf({
       return inTxHashes?.length
         ? {
             explained: false,
-            why: `Relay took ${inTxHashes[0]} and neither delivered it nor sent it back${refundFailReason ? ` (${refundFailReason})` : because}`,
+            why:
+              `Relay took ${inTxHashes[0]} and neither delivered it nor sent it back` +
+              (refundFailReason ? ` (${refundFailReason})` : because),
           }
         : { explained: true, why: `Relay gave up before money came${because}` };
     default:

@@ -23,7 +23,8 @@ import { SandboxFacilitator } from '../x402/sandbox-facilitator.js';
  */
 const transfersTo = sql(
   'sandbox.transfers-to',
-  `SELECT coalesce(sum(amount_base_units), 0) AS sent, coalesce(sum(amount_base_units) FILTER (WHERE final_at <= clock_timestamp()), 0) AS received,
+  `SELECT coalesce(sum(amount_base_units), 0) AS sent,
+          coalesce(sum(amount_base_units) FILTER (WHERE final_at <= clock_timestamp()), 0) AS received,
           (array_agg(transaction_hash ORDER BY final_at DESC) FILTER (WHERE final_at <= clock_timestamp()))[1] AS hash
    FROM sandbox_transfers WHERE payment_id = $1`,
 );

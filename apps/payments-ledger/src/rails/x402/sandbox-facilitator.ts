@@ -13,7 +13,8 @@ const transfer = sql(
 /** A settlement that began in time has ended ten minutes later. */
 const find = sql(
   'sandbox.find-authorized',
-  `SELECT EXISTS (SELECT 1 FROM sandbox_transfers WHERE transaction_hash = $1) AS is_settled, to_timestamp($2) + interval '10 minutes' < clock_timestamp() AS is_over`,
+  `SELECT EXISTS (SELECT 1 FROM sandbox_transfers WHERE transaction_hash = $1) AS is_settled,
+     to_timestamp($2) + interval '10 minutes' < clock_timestamp() AS is_over`,
 );
 
 /**
