@@ -62,13 +62,17 @@ function print(
 ): void {
   const settledAfter = Math.min(SETTLED_AFTER_MINUTES, minutes / 3);
   console.log(
-    `\n${mode}, ${minutes} minutes of ${perSecond.toFixed(0)} quotes, payments and paid calls a second, which is half of what was carried; seller and load on the same ${availableParallelism()} cores`,
+    `\n${mode}, ${minutes} minutes of ${perSecond.toFixed(0)} quotes, payments and paid calls a second, ` +
+      `which is half of what was carried; seller and load on the same ${availableParallelism()} cores`,
   );
   console.log(
-    `paid calls, small answers: ${callsMs.length}, p50 ${quantile(callsMs, 0.5).toFixed(1)} ms, p99 ${quantile(callsMs, 0.99).toFixed(1)} ms; the seller answers at once\n`,
+    `paid calls, small answers: ${callsMs.length}, p50 ${quantile(callsMs, 0.5).toFixed(1)} ms, p99 ` +
+      `${quantile(callsMs, 0.99).toFixed(1)} ms; the seller answers at once\n`,
   );
   console.log(
-    `process                MiB after ${settledAfter.toFixed(0).padStart(2)} min   at the end   growth   least heap: then   at the end   loop delay p99 ms: median   worst   events queued, most: then   at the end   waiting for a connection`,
+    `process                MiB after ${settledAfter.toFixed(0).padStart(2)} min   at the end   growth   ` +
+      'least heap: then   at the end   loop delay p99 ms: median   worst   ' +
+      'events queued, most: then   at the end   waiting for a connection',
   );
   for (const [name, all] of samples) {
     // Averages over a fifteenth of the time, because memory varies with garbage collection.

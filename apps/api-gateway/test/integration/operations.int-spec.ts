@@ -259,7 +259,8 @@ describe('the operations of the edge', () => {
       }));
       const { text } = await send(harness, 'POST', `/listings/${LISTING_ID}/endpoint/test`, { key });
       expect(text).toBe(
-        '{"success":true,"data":{"success":false,"seller_status_code":502,"latency_ms":3,"request_id":"r","checks":[],"seller_response":{"n":1.10,"big":12345678901234567890 }}}',
+        '{"success":true,"data":{"success":false,"seller_status_code":502,"latency_ms":3,"request_id":"r",' +
+          '"checks":[],"seller_response":{"n":1.10,"big":12345678901234567890 }}}',
       );
       harness.bus.answers(testEndpoint, () => ({ ...outcome, seller_response_json: null }));
       expect((await send(harness, 'POST', `/listings/${LISTING_ID}/endpoint/test`, { key })).json.data).toMatchObject({

@@ -69,7 +69,9 @@ export class CreateListingChallenge {
       challenge,
       difficulty,
       algorithm: 'sha256',
-      hint: `Find a nonce of 1 to 64 letters and digits such that SHA-256(challenge + nonce) in hex starts with ${difficulty} zeros, and send it as pow_nonce with POST /listings within ${challengeTtlSeconds} seconds.`,
+      hint:
+        'Find a nonce of 1 to 64 letters and digits such that SHA-256(challenge + nonce) in hex starts with ' +
+        `${difficulty} zeros, and send it as pow_nonce with POST /listings within ${challengeTtlSeconds} seconds.`,
     };
   }
 }

@@ -100,7 +100,8 @@ inEachMode('what a request asks of PostgreSQL', ({ mode, databaseUrl }) => {
       'gateway: gateway-requests.store-deliveries (1)',
       'payments_ledger: authorizations.begin (1)',
       'payments_ledger: sandbox.transfer-authorized (1)',
-      'payments_ledger: payments.lock-settling, authorizations.settled, journal.lock-head, journal.balances, journal.write, payments.complete, outbox.insert (3)',
+      'payments_ledger: payments.lock-settling, authorizations.settled, journal.lock-head, journal.balances, ' +
+        'journal.write, payments.complete, outbox.insert (3)',
     ]);
   });
 });

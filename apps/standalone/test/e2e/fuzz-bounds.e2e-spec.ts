@@ -230,7 +230,8 @@ inEachMode('the bounds of the OpenAPI document', (harness) => {
       const isWithin = as ? !refuses(await send(operation, { body: as }), path) : probe.isWithin;
       return refuses(answer, path) === isWithin
         ? [
-            `${operation.name}: ${path} of ${what} should be ${isWithin ? 'taken' : 'refused'}: ${answer.status} ${answer.text.slice(0, 300)}`,
+            `${operation.name}: ${path} of ${what} should be ${isWithin ? 'taken' : 'refused'}: ${answer.status} ` +
+              `${answer.text.slice(0, 300)}`,
           ]
         : [];
     });
@@ -255,7 +256,8 @@ inEachMode('the bounds of the OpenAPI document', (harness) => {
       const answer = await send(operation, { query: `?${name}=${encodeURIComponent(String(value))}` });
       return namedIn(answer).includes(name) === isWithin
         ? [
-            `${operation.name}: ${name} of ${what} should be ${isWithin ? 'taken' : 'refused'}: ${answer.status} ${answer.text.slice(0, 300)}`,
+            `${operation.name}: ${name} of ${what} should be ${isWithin ? 'taken' : 'refused'}: ${answer.status} ` +
+              `${answer.text.slice(0, 300)}`,
           ]
         : [];
     });
