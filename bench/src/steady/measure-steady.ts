@@ -21,7 +21,10 @@ const WARM_UP_SECONDS = 5;
 /** Until then caches fill and code is compiled; of a short run it is the first third. */
 const SETTLED_AFTER_MINUTES = 5;
 
-/** Plays half of the load that can be carried for a long time, with some large answers, and reports growing memory, queues and delays of the event loop. */
+/**
+ * Plays half of the load that can be carried for a long time, with some large answers, and reports growing memory,
+ * queues and delays of the event loop.
+ */
 export async function measureSteady({ mode, minutes, connections, seconds }: SteadyOptions): Promise<void> {
   const seller = await startChild('./limits/seller.js');
   const market = await startMarketplace({ mode, env: LIMITS_AS_SHIPPED });

@@ -116,7 +116,8 @@ describe('the operations of the edge', () => {
       const { json, status } = await send(
         harness,
         'GET',
-        `/listings?q=rain%20%22now%22&category=${CATEGORY_ID}&pricing_model=per_call&delivery_type=api&min_price=0.01&max_price=2&sort=price_low&page=2&limit=20`,
+        `/listings?q=rain%20%22now%22&category=${CATEGORY_ID}&pricing_model=per_call&delivery_type=api` +
+          '&min_price=0.01&max_price=2&sort=price_low&page=2&limit=20',
       );
       expect([status, json]).toEqual([
         200,

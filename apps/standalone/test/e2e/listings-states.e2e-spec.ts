@@ -220,7 +220,8 @@ inEachMode('the state of a listing', (harness) => {
     await soon(async () => {
       const { rowCount } = await withClient(harness.databaseUrl, (client) =>
         client.query(
-          `UPDATE catalog.endpoints SET failing_since = failing_since - interval '2 days' WHERE listing_id = $1 AND failing_since > now() - interval '1 day'`,
+          `UPDATE catalog.endpoints SET failing_since = failing_since - interval '2 days'
+           WHERE listing_id = $1 AND failing_since > now() - interval '1 day'`,
           [id],
         ),
       );
