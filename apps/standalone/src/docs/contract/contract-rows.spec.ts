@@ -105,6 +105,13 @@ describe('the tags of tests', () => {
     ]);
   });
 
+  it('are the end of a title that goes on in the next line', () => {
+    const [one, two] = tag('listing.name, GET /me').split('GET');
+    expect(testsIn('a.spec.ts', `it(\n  'keeps a name ' +\n    '${one}' +\n    'GET${two}',\n  x,\n)`, [])).toEqual([
+      { file: 'a.spec.ts', title: 'keeps a name', proves: ['listing.name', 'GET /me'] },
+    ]);
+  });
+
   it('stand nowhere else', () => {
     expect(() => testsIn('a.spec.ts', `// see ${tag('listing.name')}`, [])).toThrow('a.spec.ts');
   });
