@@ -29,10 +29,12 @@ Send it as Authorization from then on.
    quality is measured, from paid calls and our own tests: live, success rates, p50 and p95 latency. \
 live=true finds what works now, sort=reliable the surest first. GET /agents/{id} says who sells it and how that went.
    input_schema (JSON Schema) and example_input say what to send, output_schema what comes back.
-2. POST /gateway/{id or slug} with a JSON object that fits input_schema; one that does not is 400 request_body_misfit and costs nothing. \
+2. POST /gateway/{id or slug} with a JSON object that fits input_schema; \
+one that does not is 400 request_body_misfit and costs nothing. \
 402 carries data.payment.requirements.
    GET /payment-routes lists the currencies and chains, their least prices, and the headers that choose one.
-3. Pay: transfer to requirements.depositAddress, or where that is null sign one of data.payment.x402.accepts and send it as PAYMENT-SIGNATURE. \
+3. Pay: transfer to requirements.depositAddress, \
+or where that is null sign one of data.payment.x402.accepts and send it as PAYMENT-SIGNATURE. \
 Then repeat the same body with the headers in data.payment.retry_headers. \
 202: come again after retry_after_seconds, data.reason says what is waited for. \
 402 with details.reason unpaid: nothing was paid, pay the same offer. \
