@@ -12,6 +12,7 @@ const floatsOnMoney = {
 export default tseslint.config(
   { ignores: ['**/dist/**', '**/node_modules/**', '**/coverage/**', '.data/**', '.turbo/**', '.config/fixtures/**'] },
   ...tseslint.configs.recommended,
+  { rules: { 'max-len': ['error', { code: 140, ignoreRegExpLiterals: true, ignoreUrls: true }] } },
   {
     files: ['{apps,libs}/**/*.{ts,tsx}', 'bench/**/*.ts'],
     rules: {

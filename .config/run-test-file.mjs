@@ -1,6 +1,7 @@
 /**
- * The `testRunner` of jest: jest-circus, but with files that Node itself imports. jest would evaluate every module again for each test file,
- * in a context of its own in which every look-up of a global is slow. Here a worker loads a module once, for all its files.
+ * The `testRunner` of jest: jest-circus, but with files that Node itself imports. jest would evaluate every module again
+ * for each test file, in a context of its own in which every look-up of a global is slow. Here a worker loads a module
+ * once, for all its files.
  */
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';

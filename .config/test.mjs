@@ -1,7 +1,8 @@
 /**
- * `npm test`: build, lint, types, unit, integration and the end-to-end suite in standalone, without its adversarial and long files; tests
- * that need a server which this machine lacks are skipped. Both are named at the end. `npm run test:all`: the whole end-to-end suite, also
- * over NATS and Redis, and the long fuzz run; a missing server fails. `npm test -- <name>`: only the test files whose path contains the name.
+ * `npm test`: build, lint, types, unit, integration and the end-to-end suite in standalone, without its adversarial and
+ * long files; tests that need a server which this machine lacks are skipped. Both are named at the end.
+ * `npm run test:all`: the whole end-to-end suite, also over NATS and Redis, and the long fuzz run; a missing server
+ * fails. `npm test -- <name>`: only the test files whose path contains the name.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';

@@ -40,11 +40,16 @@ try {
   for (const name of ['buy.ts', 'sell.ts']) cpSync(new URL(name, SOURCES), inside(name));
   writeFileSync(
     inside('main.ts'),
-    "import { buy } from './buy.js';\nconst [baseUrl, slug] = process.argv.slice(2) as [string, string];\nconsole.log(await buy(baseUrl, slug));\n",
+    "import { buy } from './buy.js';\n" +
+      'const [baseUrl, slug] = process.argv.slice(2) as [string, string];\n' +
+      'console.log(await buy(baseUrl, slug));\n',
   );
   writeFileSync(
     inside('page.ts'),
-    "import { buy } from './buy.js';\nconst [baseUrl, slug] = location.hash.slice(1).split('|') as [string, string];\nconst body = await buy(baseUrl, slug).catch(String);\nawait fetch('/result', { method: 'POST', body });\n",
+    "import { buy } from './buy.js';\n" +
+      "const [baseUrl, slug] = location.hash.slice(1).split('|') as [string, string];\n" +
+      'const body = await buy(baseUrl, slug).catch(String);\n' +
+      "await fetch('/result', { method: 'POST', body });\n",
   );
   run(
     'npm',

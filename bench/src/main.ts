@@ -74,7 +74,8 @@ async function main(): Promise<void> {
     if (mode === 'standalone') {
       const pid = market.pid('standalone')!;
       console.log(
-        `\nmemory: standalone process peaked at ${peakOf(pid).toFixed(0)} MiB; with its PostgreSQL it now holds ${shareOfTree(pid).toFixed(0)} MiB (proportional share)`,
+        `\nmemory: standalone process peaked at ${peakOf(pid).toFixed(0)} MiB; with its PostgreSQL it now holds ` +
+          `${shareOfTree(pid).toFixed(0)} MiB (proportional share)`,
       );
     }
   } finally {

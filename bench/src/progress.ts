@@ -1,7 +1,8 @@
 const EVERY_MS = 5_000;
 
 /**
- * Prints the progress of a preparation when it begins, every few seconds, and when it ends. It prints to stderr, because stdout is for results only.
+ * Prints the progress of a preparation when it begins, every few seconds, and when it ends. It prints to stderr, because
+ * stdout is for results only.
  * @returns a function that takes the number of items that are done.
  */
 export function progress(what: string, total: number): (done: number) => void {

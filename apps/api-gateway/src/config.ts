@@ -44,12 +44,14 @@ const variables = defineConfig('api-gateway', {
   trustedProxies: variable(
     'API_GATEWAY_TRUSTED_PROXIES',
     cidrs,
-    'proxies in front of the edge whose X-Forwarded-For says where a request comes from: addresses or CIDRs, comma separated; from anyone else the header is ignored',
+    'proxies in front of the edge whose X-Forwarded-For says where a request comes from: addresses or CIDRs, ' +
+      'comma separated; from anyone else the header is ignored',
   ),
   connectionsPerAddress: variable(
     'API_GATEWAY_CONNECTIONS_PER_ADDRESS',
     integer(1, MAX_CONNECTIONS, 2_000),
-    'connections that one address, of IPv6 one /64, may have open to one process at a time; one more is closed at once. Trusted proxies are not limited',
+    'connections that one address, of IPv6 one /64, may have open to one process at a time; one more is closed at ' +
+      'once. Trusted proxies are not limited',
   ),
   securityContact: variable(
     'API_GATEWAY_SECURITY_CONTACT',
@@ -59,7 +61,8 @@ const variables = defineConfig('api-gateway', {
   rateLimits: variable(
     'RATE_LIMITS',
     rateLimits,
-    'requests an account, or an address without one, may send: <name>=<requests>/<seconds>[:<at once>], comma separated; what is not named stays as shipped; off in sandbox mode alone',
+    'requests an account, or an address without one, may send: <name>=<requests>/<seconds>[:<at once>], ' +
+      'comma separated; what is not named stays as shipped; off in sandbox mode alone',
   ),
   ...limitsVariables,
 });

@@ -13,7 +13,8 @@ const database = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 
 database.on('error', () => undefined);
 await database.query('CREATE SCHEMA IF NOT EXISTS bench');
 await database.query(
-  'CREATE TABLE IF NOT EXISTS bench.calls (id uuid PRIMARY KEY, body text NOT NULL, result text NOT NULL, at timestamptz NOT NULL DEFAULT now())',
+  `CREATE TABLE IF NOT EXISTS bench.calls
+     (id uuid PRIMARY KEY, body text NOT NULL, result text NOT NULL, at timestamptz NOT NULL DEFAULT now())`,
 );
 const seller = new Pool(process.env.SELLER_URL!, { connections: 32 });
 const app = Fastify();
@@ -22,8 +23,11 @@ const insert = { name: 'insert', text: 'INSERT INTO bench.calls (id, body, resul
 const search = {
   name: 'search',
   text: `SELECT l.id, l.slug, l.name, l.description, l.price_micros, l.created_at, p.display_name, c.name AS category
-         FROM catalog.listings l JOIN catalog.providers p ON p.id = l.provider_id LEFT JOIN catalog.categories c ON c.id = l.category_id
-         WHERE l.status = 'active' AND l.search @@ websearch_to_tsquery('pg_catalog.english', $1) ORDER BY l.created_at DESC, l.id DESC LIMIT 20`,
+         FROM catalog.listings l
+         JOIN catalog.providers p ON p.id = l.provider_id
+         LEFT JOIN catalog.categories c ON c.id = l.category_id
+         WHERE l.status = 'active' AND l.search @@ websearch_to_tsquery('pg_catalog.english', $1)
+         ORDER BY l.created_at DESC, l.id DESC LIMIT 20`,
 };
 const me = { name: 'me', text: 'SELECT * FROM identity.accounts WHERE id = $1' };
 

@@ -4,8 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { serve } from './serve.js';
 
 /**
- * The seller of every scenario. It answers at once, or after `SELLER_MS`, with about 200 bytes of JSON, or with as many as a body asks for in
- * `answer_bytes`.
+ * The seller of every scenario. It answers at once, or after `SELLER_MS`, with about 200 bytes of JSON, or with as many
+ * as a body asks for in `answer_bytes`.
  */
 const app = Fastify();
 const takesMs = Number(process.env.SELLER_MS ?? 0);

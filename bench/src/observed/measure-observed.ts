@@ -61,7 +61,8 @@ export async function measureObserved(connections: number, requests: number, rou
   }
   const [base] = costs.map(median);
   console.log(
-    `standalone, ${connections} connections, ${rounds} times ${requests} paid retries each; median of milliseconds of a core for one, PostgreSQL's left out\n`,
+    `standalone, ${connections} connections, ${rounds} times ${requests} paid retries each; ` +
+      "median of milliseconds of a core for one, PostgreSQL's left out\n",
   );
   costs.forEach((values, index) => {
     const cost = median(values);

@@ -20,7 +20,8 @@ export async function printBooks(databaseUrl: string, delivered: number): Promis
     );
     const { charged, wrongly, unanswered, balance } = rows[0]!;
     console.log(
-      `books: ${delivered} calls answered, ${charged} charged; ${wrongly} not exactly once, ${unanswered} without an answer; the sum of all balances is ${balance}`,
+      `books: ${delivered} calls answered, ${charged} charged; ${wrongly} not exactly once, ${unanswered} without ` +
+        `an answer; the sum of all balances is ${balance}`,
     );
   } finally {
     await database.end();

@@ -3,7 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 const EVERY_MS = 100;
 
-/** Asks for the health of the edge, at the public port as a load balancer does and at the internal port as an orchestrator does, until it is stopped. */
+/**
+ * Asks for the health of the edge, at the public port as a load balancer does and at the internal port as an
+ * orchestrator does, until it is stopped.
+ */
 export class HealthWatch {
   private readonly took: number[] = [];
   private failed = 0;

@@ -122,7 +122,8 @@ function print(rows: Row[], { mode, seconds, apart }: OverloadOptions): void {
   const where = apart ? 'load on a core of its own' : 'seller and load on the same cores';
   console.log(`\n${mode}, ${seconds} s each, ${where}; calls a second, milliseconds\n`);
   console.log(
-    'load                offered    sent  delivered  of carried    p50    p99   refused  in 50 ms    p99  bare   health p100  failed  ms each  load   others',
+    'load                offered    sent  delivered  of carried    p50    p99   refused  in 50 ms    p99  bare   ' +
+      'health p100  failed  ms each  load   others',
   );
   for (const row of rows) {
     const { name, offered, sent, seconds: took, answers, health, usedMs, loadMs } = row;
@@ -145,7 +146,10 @@ function print(rows: Row[], { mode, seconds, apart }: OverloadOptions): void {
     console.log(`${name.padEnd(19)}${cells.map(([cell, width]) => cell.padStart(width)).join('')}   ${answers.others}`);
   }
   console.log(
-    '\nrefused: 503; in 50 ms: the share of them; bare: those without Retry-After; failed: of the health requests;\nms each: of a core, by the marketplace with its PostgreSQL, for a call that is delivered; load: the cores that the load takes\n',
+    '\nrefused: 503; in 50 ms: the share of them; bare: those without Retry-After; ' +
+      'failed: of the health requests;\n' +
+      'ms each: of a core, by the marketplace with its PostgreSQL, for a call that is delivered; ' +
+      'load: the cores that the load takes\n',
   );
 }
 

@@ -1,8 +1,9 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
 /**
- * Makes a round trip to a server longer by `DELAY_MS`, as a network would. The whole delay is on the way to the server, because timers of Node.js
- * have a resolution of a millisecond. Chunks keep their order, because timers with the same delay do.
+ * Makes a round trip to a server longer by `DELAY_MS`, as a network would. The whole delay is on the way to the server,
+ * because timers of Node.js have a resolution of a millisecond. Chunks keep their order, because timers with the same
+ * delay do.
  */
 const target = new URL(process.env.TARGET_URL!);
 const delayMs = Number(process.env.DELAY_MS);

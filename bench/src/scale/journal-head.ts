@@ -5,8 +5,8 @@ import pg from 'pg';
 const LOOK_EVERY_MS = 10;
 
 /**
- * Of the sessions that have begun to lock the journal's head and have not ended their transaction, which keep the table's lock, one has the row, and
- * those that wait for it say so.
+ * Of the sessions that have begun to lock the journal's head and have not ended their transaction, which keep the
+ * table's lock, one has the row, and those that wait for it say so.
  */
 const LOOK = `SELECT count(*)::int AS sessions, count(*) FILTER (WHERE a.wait_event_type = 'Lock')::int AS waiting
   FROM pg_locks l JOIN pg_stat_activity a USING (pid)

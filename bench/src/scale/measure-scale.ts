@@ -122,7 +122,8 @@ function print(columns: Column[], { seconds }: ScaleOptions): void {
     console.log(`${name.padEnd(42)}${columns.map((column) => cell(column).padStart(14)).join('')}`);
   const msOfCall = (column: Column, ms: number): string => (ms / column.calls.count).toFixed(2);
   console.log(
-    `\ndistributed, one edge, ${seconds} s each; PostgreSQL ${DATABASE_MS} ms away, seller answers after ${SELLER_MS} ms; ${availableParallelism()} cores for all of it\n`,
+    `\ndistributed, one edge, ${seconds} s each; PostgreSQL ${DATABASE_MS} ms away, seller answers after ` +
+      `${SELLER_MS} ms; ${availableParallelism()} cores for all of it\n`,
   );
   row('gateways, and as many ledgers', ({ replicas }) => String(replicas));
   row('connections', ({ connections }) => String(connections));

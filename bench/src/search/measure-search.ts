@@ -76,7 +76,8 @@ export async function measureSearch({ connections, seconds, sizes }: SearchOptio
     print(rows, { connections, seconds, sizes });
     for (const { size, market } of catalogs)
       console.log(
-        `the process with ${size} listings peaked at ${peakOf(market.pid('standalone')!).toFixed(0)} MiB; with its PostgreSQL it holds ${shareOfTree(market.pid('standalone')!).toFixed(0)} MiB`,
+        `the process with ${size} listings peaked at ${peakOf(market.pid('standalone')!).toFixed(0)} MiB; ` +
+          `with its PostgreSQL it holds ${shareOfTree(market.pid('standalone')!).toFixed(0)} MiB`,
       );
   } finally {
     for (const { market } of catalogs) await market.stop();
@@ -119,7 +120,8 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 function print(rows: Row[], { connections, seconds, sizes }: SearchOptions): void {
   const width = Math.max(...rows.map(({ name }) => name.length));
   console.log(
-    `\nGET /listings, standalone, ${connections} connections, ${seconds} s each, load on the same machine; milliseconds, and listings in an answer\n`,
+    `\nGET /listings, standalone, ${connections} connections, ${seconds} s each, load on the same machine; ` +
+      'milliseconds, and listings in an answer\n',
   );
   console.log(`${''.padEnd(width)} ${sizes.map((size) => `${size} listings`.padStart(39)).join(' ')}   p95 ratio`);
   console.log(
@@ -128,7 +130,8 @@ function print(rows: Row[], { connections, seconds, sizes }: SearchOptions): voi
   for (const { name, cells } of rows) {
     const columns = cells.map(
       ({ perSecond, p50Ms, p95Ms, p99Ms, shown }) =>
-        `${perSecond.toFixed(0).padStart(9)} ${[p50Ms, p95Ms, p99Ms].map((ms) => ms.toFixed(1).padStart(7)).join(' ')} ${shown.toFixed(0).padStart(5)}`,
+        `${perSecond.toFixed(0).padStart(9)} ` +
+        `${[p50Ms, p95Ms, p99Ms].map((ms) => ms.toFixed(1).padStart(7)).join(' ')} ${shown.toFixed(0).padStart(5)}`,
     );
     console.log(
       `${name.padEnd(width)} ${columns.join('  ')}   ${(cells.at(-1)!.p95Ms / cells[0]!.p95Ms).toFixed(2).padStart(9)}`,

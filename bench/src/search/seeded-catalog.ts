@@ -49,8 +49,11 @@ export function changeListings(databaseUrl: string, perSecond: number): () => Pr
     for (let turn = 0; !stopped; turn += 1) {
       const nextTurn = new Promise((resolve) => setTimeout(resolve, 1_000 / perSecond));
       await client.query(
-        `UPDATE catalog.listings SET price_micros = CASE WHEN pricing_model = 'free' THEN 0 ELSE price_micros + 1 END, description = description || '.',
-           status = CASE WHEN status = 'active' AND $1 % 3 = 0 THEN 'draft' ELSE 'active' END, suspended_by = NULL, published_at = coalesce(published_at, now())
+        `UPDATE catalog.listings SET
+           price_micros = CASE WHEN pricing_model = 'free' THEN 0 ELSE price_micros + 1 END,
+           description = description || '.',
+           status = CASE WHEN status = 'active' AND $1 % 3 = 0 THEN 'draft' ELSE 'active' END,
+           suspended_by = NULL, published_at = coalesce(published_at, now())
          WHERE id = (SELECT id FROM catalog.listings ORDER BY id OFFSET $1 % 5000 LIMIT 1)`,
         [turn],
       );

@@ -21,7 +21,10 @@ const WARM_UP_SECONDS = 5;
 /** Until then caches fill and code is compiled; of a short run it is the first third. */
 const SETTLED_AFTER_MINUTES = 5;
 
-/** Plays half of the load that can be carried for a long time, with some large answers, and reports growing memory, queues and delays of the event loop. */
+/**
+ * Plays half of the load that can be carried for a long time, with some large answers, and reports growing memory,
+ * queues and delays of the event loop.
+ */
 export async function measureSteady({ mode, minutes, connections, seconds }: SteadyOptions): Promise<void> {
   const seller = await startChild('./limits/seller.js');
   const market = await startMarketplace({ mode, env: LIMITS_AS_SHIPPED });
@@ -62,13 +65,17 @@ function print(
 ): void {
   const settledAfter = Math.min(SETTLED_AFTER_MINUTES, minutes / 3);
   console.log(
-    `\n${mode}, ${minutes} minutes of ${perSecond.toFixed(0)} quotes, payments and paid calls a second, which is half of what was carried; seller and load on the same ${availableParallelism()} cores`,
+    `\n${mode}, ${minutes} minutes of ${perSecond.toFixed(0)} quotes, payments and paid calls a second, ` +
+      `which is half of what was carried; seller and load on the same ${availableParallelism()} cores`,
   );
   console.log(
-    `paid calls, small answers: ${callsMs.length}, p50 ${quantile(callsMs, 0.5).toFixed(1)} ms, p99 ${quantile(callsMs, 0.99).toFixed(1)} ms; the seller answers at once\n`,
+    `paid calls, small answers: ${callsMs.length}, p50 ${quantile(callsMs, 0.5).toFixed(1)} ms, p99 ` +
+      `${quantile(callsMs, 0.99).toFixed(1)} ms; the seller answers at once\n`,
   );
   console.log(
-    `process                MiB after ${settledAfter.toFixed(0).padStart(2)} min   at the end   growth   least heap: then   at the end   loop delay p99 ms: median   worst   events queued, most: then   at the end   waiting for a connection`,
+    `process                MiB after ${settledAfter.toFixed(0).padStart(2)} min   at the end   growth   ` +
+      'least heap: then   at the end   loop delay p99 ms: median   worst   ' +
+      'events queued, most: then   at the end   waiting for a connection',
   );
   for (const [name, all] of samples) {
     // Averages over a fifteenth of the time, because memory varies with garbage collection.

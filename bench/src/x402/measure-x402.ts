@@ -186,7 +186,8 @@ function print(rows: Map<Shop, Row[]>, { seconds }: X402Options): void {
     for (const [index, { connections, paid, asked }] of measured.entries()) {
       const beside = limit![1][index]!;
       const cells = ({ perSecond, p50Ms, p99Ms }: Measured, than: Measured): string =>
-        `${perSecond.toFixed(0).padStart(11)} ${p50Ms.toFixed(1).padStart(7)} ${p99Ms.toFixed(1).padStart(7)} ${(perSecond / than.perSecond).toFixed(2).padStart(7)}`;
+        `${perSecond.toFixed(0).padStart(11)} ${p50Ms.toFixed(1).padStart(7)} ${p99Ms.toFixed(1).padStart(7)} ` +
+        `${(perSecond / than.perSecond).toFixed(2).padStart(7)}`;
       console.log(
         `${name.padEnd(20)}${String(connections).padStart(11)}  ${cells(paid, beside.paid)}  ${cells(asked, beside.asked)}`,
       );

@@ -40,7 +40,8 @@ export class AdminActionsHttpController {
   @Operation({
     summary: 'Suspend an agent',
     description:
-      'Its keys open nothing and its wallets buy nothing from the next second on, and its listings leave the market. What was paid and not delivered is owed back when its time is over.',
+      'Its keys open nothing and its wallets buy nothing from the next second on, and its listings leave the ' +
+      'market. What was paid and not delivered is owed back when its time is over.',
     asks: [suspendAgent],
     body: why,
     answer: { ...agentAnswer, example: success(suspendedAgentExample) },

@@ -78,7 +78,11 @@ export class AdminReportsHttpController {
   @Operation({
     summary: 'How the marketplace is doing',
     description:
-      'Volume, revenue and calls of the last 14 days, what is due, money that the books do not explain, payments that wait by rail, and the event queues of each service; null for a service that is out of reach. Some seconds old. With Accept: text/event-stream it is a stream that stays open: the data of this answer as the event overview, at once and whenever a number moved, looked at every two seconds. It counts among the 5 streams that an account has open at most.',
+      'Volume, revenue and calls of the last 14 days, what is due, money that the books do not explain, ' +
+      'payments that wait by rail, and the event queues of each service; null for a service that is out of reach. ' +
+      'Some seconds old. With Accept: text/event-stream it is a stream that stays open: the data of this ' +
+      'answer as the event overview, at once and whenever a number moved, looked at every two seconds. ' +
+      'It counts among the 5 streams that an account has open at most.',
     asks: [getMoneyOverview, getCallsOverview],
     answer: {
       schema: envelopeSchema(
@@ -135,7 +139,9 @@ export class AdminReportsHttpController {
   @Operation({
     summary: 'Find any account, listing, payment or call',
     description:
-      'By id, wallet, the beginning of a display name, name or slug of a listing, transaction, relay request id, or the id or prefix of an API key; the newest 20 of each kind. An account brings its listings, payments and calls. The search is recorded.',
+      'By id, wallet, the beginning of a display name, name or slug of a listing, transaction, relay request id, ' +
+      'or the id or prefix of an API key; the newest 20 of each kind. An account brings its listings, payments and ' +
+      'calls. The search is recorded.',
     asks: [recordOperatorRead, findAccounts, findListings, findPayments, findCalls],
     query: searchQuery,
     answer: {

@@ -11,7 +11,9 @@ describe('the ledger as CSV', () => {
     expect(csv.split('\r\n')).toHaveLength(4);
     expect(
       csv.startsWith(
-        'id,transaction_id,type,account,direction,amount_cents,currency,balance_after_cents,listing_id,listing_name,listing_slug,payment_id,gateway_request_id,receipt_id,transaction_hash,network,wallet,created_at\r\n',
+        'id,transaction_id,type,account,direction,amount_cents,currency,balance_after_cents,' +
+          'listing_id,listing_name,listing_slug,payment_id,gateway_request_id,receipt_id,' +
+          'transaction_hash,network,wallet,created_at\r\n',
       ),
     ).toBe(true);
     expect(csv.split('\r\n')[1]).toContain(`,seller_credit,${entryExample.account},credit,1.9,USD,133,`);

@@ -36,7 +36,9 @@ export class LedgerHttpController {
   @Operation({
     summary: 'Ledger entries of the account',
     description:
-      'Direct payments, seller credits, marketplace fees and adjustments, newest first. format=csv answers the same page as text/csv; the Link header leads to the others. Read on by cursor: pages by number shift while entries arrive.',
+      'Direct payments, seller credits, marketplace fees and adjustments, newest first. format=csv answers ' +
+      'the same page as text/csv; the Link header leads to the others. Read on by cursor: pages by number ' +
+      'shift while entries arrive.',
     asks: [listLedger],
     query: ledgerQuery,
     answer: {

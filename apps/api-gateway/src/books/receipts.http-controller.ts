@@ -88,7 +88,9 @@ export class ReceiptsHttpController {
   @Operation({
     summary: 'A receipt signed by the marketplace',
     description:
-      'A compact JWS (RFC 7515, EdDSA, typ receipt+jwt) whose claims are the receipt, its parties and the digests of what was exchanged. Anyone checks it offline with the keys at /.well-known/jwks.json; no claim of it can be changed. The digests are null for a subscription.',
+      'A compact JWS (RFC 7515, EdDSA, typ receipt+jwt) whose claims are the receipt, its parties and the ' +
+      'digests of what was exchanged. Anyone checks it offline with the keys at /.well-known/jwks.json; ' +
+      'no claim of it can be changed. The digests are null for a subscription.',
     asks: [getReceiptProof],
     answer: { schema: envelopeSchema(jsonSchemaOf(getReceiptProof.output)), example: success(proofExample) },
   })

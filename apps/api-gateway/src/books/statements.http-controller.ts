@@ -51,7 +51,9 @@ export class StatementsHttpController {
   @Operation({
     summary: "A month of the account's ledger",
     description:
-      'Opening and closing balances, totals, and the entries in data, newest first and page by page, each with its transaction and wallet; the sums are those of the entries, to the micro. The month is yyyy-mm, of UTC. format=csv, or Accept: text/csv, answers the page of entries as GET /ledger does.',
+      'Opening and closing balances, totals, and the entries in data, newest first and page by page, each with ' +
+      'its transaction and wallet; the sums are those of the entries, to the micro. The month is yyyy-mm, of UTC. ' +
+      'format=csv, or Accept: text/csv, answers the page of entries as GET /ledger does.',
     asks: [getStatement],
     query: statementQuery,
     answer: {

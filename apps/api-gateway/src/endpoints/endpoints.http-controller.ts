@@ -53,7 +53,8 @@ export class EndpointsHttpController {
   @Operation({
     summary: 'Change the private endpoint of an own listing',
     description:
-      'Fields left out stay as they are. `status: active` ends a pause; an endpoint that is failing becomes active by delivering a call or passing a test, and one at another URL is unverified again.',
+      'Fields left out stay as they are. `status: active` ends a pause; an endpoint that is failing becomes active ' +
+      'by delivering a call or passing a test, and one at another URL is unverified again.',
     asks: [updateEndpoint],
     body: {
       schema: updateEndpointBody,
@@ -77,7 +78,8 @@ export class EndpointsHttpController {
   @Operation({
     summary: 'Send a signed test call to the private endpoint',
     description:
-      'At most ten a minute for a listing. Its outcome is in the answer, also when the endpoint fails. A passing test makes an unverified or failing endpoint active.',
+      'At most ten a minute for a listing. Its outcome is in the answer, also when the endpoint fails. ' +
+      'A passing test makes an unverified or failing endpoint active.',
     asks: [testEndpoint],
     body: { schema: testEndpointBody, examples: { own_body: { body: { lat: 59.9, lon: 10.7 } } }, optional: true },
     answer: { schema: testSchema, example: success(testExample) },

@@ -45,7 +45,10 @@ export class EventsHttpController {
   @Operation({
     summary: 'What concerns you, as it happens',
     description:
-      'Sales, failures, refunds, reviews and what becomes of your listings, oldest first, kept for 30 days, each at least once and in order. With Accept: text/event-stream it is a stream of server-sent events that stays open; come back with the id of the last one as Last-Event-ID, and nothing is missed. Pass over types that you do not know. An account has at most 5 streams open.',
+      'Sales, failures, refunds, reviews and what becomes of your listings, oldest first, kept for 30 days, ' +
+      'each at least once and in order. With Accept: text/event-stream it is a stream of server-sent events ' +
+      'that stays open; come back with the id of the last one as Last-Event-ID, and nothing is missed. ' +
+      'Pass over types that you do not know. An account has at most 5 streams open.',
     asks: [listEvents],
     query: eventsQuery,
     answer: {

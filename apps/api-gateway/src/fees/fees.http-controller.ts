@@ -95,7 +95,8 @@ export class FeesHttpController {
   @Operation({
     summary: "The account's balance",
     description:
-      'What was earned, what of it came to which wallet of the account itself and what the operator owes; fees that are due and paid; refunds. Micros are millionths of a US dollar, exactly.',
+      'What was earned, what of it came to which wallet of the account itself and what the operator owes; ' +
+      'fees that are due and paid; refunds. Micros are millionths of a US dollar, exactly.',
     asks: [getBalance],
     answer: { schema: envelopeSchema(jsonSchemaOf(balanceView)), example: success(balanceExample) },
   })
@@ -108,7 +109,9 @@ export class FeesHttpController {
   @Operation({
     summary: 'Pay the fees that are due, with x402',
     description:
-      'Answers 402 with what to sign, for all that is due or amount_usd of it; the repeat with PAYMENT-SIGNATURE is settled at once and booked. An x402 client does both. A signature pays once: sent again, it is answered as the first time.',
+      'Answers 402 with what to sign, for all that is due or amount_usd of it; the repeat with PAYMENT-SIGNATURE ' +
+      'is settled at once and booked. An x402 client does both. A signature pays once: sent again, it is ' +
+      'answered as the first time.',
     asks: [payFees],
     body: { schema: payFeesBody, examples: { all: {}, some: { amount_usd: 0.05 } } },
     answer: { schema: paidSchema, example: success(paidView(feesPaidExample)) },

@@ -14,15 +14,18 @@ const MESSAGES: Record<NonNullable<PaymentRequiredOutcome['reason']> | 'asked' |
   asked:
     'This call costs money: pay as data.payment.requirements says, then repeat the same request with data.payment.retry_headers',
   unsigned:
-    'This call costs money: sign one of data.payment.x402.accepts, then repeat the same request with PAYMENT-SIGNATURE; an x402 client does both',
+    'This call costs money: sign one of data.payment.x402.accepts, then repeat the same request with ' +
+    'PAYMENT-SIGNATURE; an x402 client does both',
   rejected:
-    'The signed payment was not accepted and nothing was charged: sign the requirements of this answer, or pay another way where they have an address',
+    'The signed payment was not accepted and nothing was charged: sign the requirements of this answer, ' +
+    'or pay another way where they have an address',
   unpaid: 'Nothing has been paid for this relay request id: pay as data.payment says, then repeat the same request',
   underpaid: 'The payment is not complete: pay what is missing on the same relay request id, then repeat the request',
   offer_expired: 'The offer expired before it was paid; here is a new one',
   payment_failed: 'The payment failed; here is a new offer',
   refund_due:
-    'What was paid came too late for its offer, or its call could not be delivered in time: it buys nothing any more and is owed back to you; here is a new offer',
+    'What was paid came too late for its offer, or its call could not be delivered in time: it buys nothing any ' +
+    'more and is owed back to you; here is a new offer',
   refunded: 'What was paid has been refunded; here is a new offer',
   cancelled: 'This payment was cancelled; here is a new offer',
 };
@@ -30,10 +33,12 @@ const MESSAGES: Record<NonNullable<PaymentRequiredOutcome['reason']> | 'asked' |
 /** The reason for a signature that was used on its chain for a payment that is not in the books. */
 const USED_ELSEWHERE = 'authorization_used_elsewhere';
 const USED_ELSEWHERE_MESSAGE =
-  'This signature was used on its chain before, and the books do not say for what; nothing was charged now. If it paid for this call and you got no answer, ask the operator before you sign again';
+  'This signature was used on its chain before, and the books do not say for what; nothing was charged now. ' +
+  'If it paid for this call and you got no answer, ask the operator before you sign again';
 
 const KEYLESS_REJECTED =
-  'The signed payment was not accepted and nothing was charged: sign one of data.payment.x402.accepts of this answer; nothing else pays a call without a key';
+  'The signed payment was not accepted and nothing was charged: sign one of data.payment.x402.accepts of this ' +
+  'answer; nothing else pays a call without a key';
 
 const PAY_AND_RETRY: RecoveryHint = { nextAction: 'pay_and_retry', keep: ['Idempotency-Key'] };
 /** The old payment is no longer valid. The answer contains new requirements with their own retry headers. */

@@ -40,7 +40,11 @@ export class ExecuteCallHttpController {
   @Operation({
     summary: 'Call a listing, paying per call',
     description:
-      "Without a relay request id a paid listing answers 402 with what to pay. Pay, then repeat the same body with the headers of `retry_headers`, or, with an x402 client, with PAYMENT-SIGNATURE, which is charged only once the seller has answered: 200 with the seller's answer, or 202 while the payment is not final. A completed call repeats its stored answer byte for byte. The body is any JSON object the seller accepts; a relay request id that is not 0x and 64 lower-case hex digits is 400, one that is unknown or of another buyer 404.",
+      'Without a relay request id a paid listing answers 402 with what to pay. Pay, then repeat the same body with ' +
+      'the headers of `retry_headers`, or, with an x402 client, with PAYMENT-SIGNATURE, which is charged only once ' +
+      "the seller has answered: 200 with the seller's answer, or 202 while the payment is not final. A completed " +
+      'call repeats its stored answer byte for byte. The body is any JSON object the seller accepts; a relay ' +
+      'request id that is not 0x and 64 lower-case hex digits is 400, one that is unknown or of another buyer 404.',
     asks: [executeCall],
     body: { examples: { weather: { lat: 52.5, lon: 13.4 } } },
     idempotent: true,

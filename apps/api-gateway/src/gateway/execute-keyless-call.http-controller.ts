@@ -65,7 +65,11 @@ export class ExecuteKeylessCallHttpController {
   @Operation({
     summary: 'Call a listing without a key, paying with x402',
     description:
-      "Answers 402 with what to sign, unless the body does not fit the listing's input_schema (an empty one asks for the price alone); nothing is stored until a PAYMENT-SIGNATURE comes. The wallet that signed is the buyer: the call, its receipt and a later registration of that wallet belong to one account. The signature is charged only once the seller has answered. Repeating it repeats the stored answer; another body with it is 409. Counted by address, and by the wallet that signed while they are under way.",
+      "Answers 402 with what to sign, unless the body does not fit the listing's input_schema (an empty one " +
+      'asks for the price alone); nothing is stored until a PAYMENT-SIGNATURE comes. The wallet that signed ' +
+      'is the buyer: the call, its receipt and a later registration of that wallet belong to one account. ' +
+      'The signature is charged only once the seller has answered. Repeating it repeats the stored answer; ' +
+      'another body with it is 409. Counted by address, and by the wallet that signed while they are under way.',
     asks: [executeKeylessCall],
     body: { examples: { weather: { lat: 52.5, lon: 13.4 } } },
     idempotent: true,

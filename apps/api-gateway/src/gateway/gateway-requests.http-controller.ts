@@ -55,7 +55,10 @@ export class GatewayRequestsHttpController {
   @Operation({
     summary: 'History of gateway calls',
     description:
-      'Calls the account bought or sold, newest first; no bodies. The relay request id is shown to the buyer alone, and the transaction to the seller once it was charged. The seller reads `request_digest` once the request was forwarded, the buyer `response_digest` once the answer is settled. Calls are shown for as long as the operator keeps them, 90 days unless it says otherwise.',
+      'Calls the account bought or sold, newest first; no bodies. The relay request id is shown to the buyer alone, ' +
+      'and the transaction to the seller once it was charged. The seller reads `request_digest` once the request ' +
+      'was forwarded, the buyer `response_digest` once the answer is settled. Calls are shown for as long as the ' +
+      'operator keeps them, 90 days unless it says otherwise.',
     asks: [listGatewayRequests],
     query: historyQuery,
     answer: {

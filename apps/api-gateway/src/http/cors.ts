@@ -1,7 +1,8 @@
 import type { FastifyReply } from 'fastify';
 
 const EXPOSED =
-  'PAYMENT-REQUIRED, PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, RateLimit, RateLimit-Policy, Retry-After, Link, X-Request-Id, Idempotency-Replayed, ETag, traceparent';
+  'PAYMENT-REQUIRED, PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, RateLimit, RateLimit-Policy, Retry-After, ' +
+  'Link, X-Request-Id, Idempotency-Replayed, ETag, traceparent';
 
 /**
  * A wildcard would not include Authorization. Stock x402 clients send Access-Control-Expose-Headers as a request

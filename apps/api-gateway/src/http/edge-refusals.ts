@@ -98,7 +98,8 @@ export const edgeRefusals = {
   ),
   call_loops: declareRefusal(
     'forbidden',
-    'This request has passed through this marketplace already, or through too many others: the endpoint of the listing that was called leads back',
+    'This request has passed through this marketplace already, or through too many others: the endpoint of the ' +
+      'listing that was called leads back',
     z.object({}),
     { nextAction: 'choose_another_listing' },
   ),

@@ -104,7 +104,8 @@ export class ApiKeysHttpController {
   @Operation({
     summary: 'Set or remove the budget of an API key',
     description:
-      'Holds everywhere within a second. Set by the owner, or with a key that has no budget itself; null removes it. What was spent under a budget before counts in the same day and month.',
+      'Holds everywhere within a second. Set by the owner, or with a key that has no budget itself; ' +
+      'null removes it. What was spent under a budget before counts in the same day and month.',
     asks: [updateApiKey, getSpending],
     body: {
       schema: updateApiKeyBody,

@@ -40,7 +40,9 @@ export class BudgetHttpController {
   @Operation({
     summary: 'Set or remove the budget of the agent, or freeze it',
     description:
-      'Bounds all keys of the agent together, beside the budgets of their own; frozen stops all of them from paying. Holds everywhere within a second. Once the agent is claimed its owner alone sets it; until then a key without a budget does. null removes it.',
+      'Bounds all keys of the agent together, beside the budgets of their own; frozen stops all of them ' +
+      'from paying. Holds everywhere within a second. Once the agent is claimed its owner alone sets it; ' +
+      'until then a key without a budget does. null removes it.',
     asks: [updateBudget, getSpending],
     body: {
       schema: updateBudget.input,

@@ -22,7 +22,10 @@ export class ChallengesHttpController {
   @Operation({
     summary: 'Start a wallet proof',
     description:
-      'Answers with a message to sign with the wallet and a proof-of-work puzzle: find a nonce for which SHA-256(challenge + nonce) starts with `difficulty` hex zeros. Only registration and recovery ask for the work. A human sends the session along to claim an agent: the message then names both. A key that is sent along makes a challenge for managing wallets name its account.',
+      'Answers with a message to sign with the wallet and a proof-of-work puzzle: find a nonce for which ' +
+      'SHA-256(challenge + nonce) starts with `difficulty` hex zeros. Only registration and recovery ' +
+      'ask for the work. A human sends the session along to claim an agent: the message then names both. ' +
+      'A key that is sent along makes a challenge for managing wallets name its account.',
     asks: [createChallenge],
     body: {
       schema: createChallenge.input,

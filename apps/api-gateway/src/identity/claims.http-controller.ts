@@ -24,7 +24,8 @@ export class ClaimsHttpController {
   @Operation({
     summary: 'Claim an agent as its human operator',
     description:
-      "The agent's wallet signs a challenge of purpose claim, which was made with this human's session and names both. The first claim stands.",
+      "The agent's wallet signs a challenge of purpose claim, which was made with this human's session and names " +
+      'both. The first claim stands.',
     asks: [claimAgent],
     body: { schema: claimAgentBody, examples: { evm: claimBodyExample } },
     answer: { schema: envelopeSchema(jsonSchemaOf(claimAgent.output)), example: success(claimExample) },

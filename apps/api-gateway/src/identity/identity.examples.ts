@@ -13,7 +13,10 @@ import type { Spending } from './spending.js';
 import { BUYER_ID, EARLIER, HUMAN_ID, KEY_ID, LATER, WALLET, WALLET_ID } from '../openapi/example-values.js';
 
 export const challengeExample: OutputOf<typeof createChallenge> = {
-  message: `market.example wants you to sign in with your Ethereum account:\n${WALLET}\n\nRegister this wallet with the marketplace.\n\nURI: https://market.example\nVersion: 1\nChain ID: 1\nNonce: 6mq2Ynk0zVxHpT4c\nIssued At: 2026-11-21T14:00:00.000Z\nExpiration Time: 2026-11-21T14:05:00.000Z`,
+  message:
+    `market.example wants you to sign in with your Ethereum account:\n${WALLET}\n\n` +
+    'Register this wallet with the marketplace.\n\nURI: https://market.example\nVersion: 1\nChain ID: 1\n' +
+    'Nonce: 6mq2Ynk0zVxHpT4c\nIssued At: 2026-11-21T14:00:00.000Z\nExpiration Time: 2026-11-21T14:05:00.000Z',
   nonce: '6mq2Ynk0zVxHpT4c',
   expires_in: 300,
   pow: {

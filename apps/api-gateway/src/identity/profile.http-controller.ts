@@ -19,7 +19,8 @@ export class ProfileHttpController {
   @Operation({
     summary: "The caller's own profile",
     description:
-      'Also the way to verify a key before other work. A human sees the agents that it has claimed; with agent_id, the profile of one of them.',
+      'Also the way to verify a key before other work. A human sees the agents that it has claimed; ' +
+      'with agent_id, the profile of one of them.',
     asks: [getProfile],
     answer: { schema: envelopeSchema(jsonSchemaOf(getProfile.output)), example: success(profileExample) },
   })

@@ -21,7 +21,8 @@ export class RecoverHttpController {
   @Operation({
     summary: 'Get a fresh key for a registered wallet',
     description:
-      'With a challenge of purpose recovery. The key is shown in this answer and never again. Keys of before go on working unless revoke_existing is true.',
+      'With a challenge of purpose recovery. The key is shown in this answer and never again. Keys of before go on ' +
+      'working unless revoke_existing is true.',
     asks: [recover],
     body: { schema: recover.input, examples: { evm: recoverBodyExample } },
     answer: { schema: envelopeSchema(jsonSchemaOf(recover.output)), example: success(recoveryExample) },

@@ -26,7 +26,8 @@ export class SessionsHttpController {
   @Operation({
     summary: 'Sign in as a human operator',
     description:
-      'With a challenge of purpose session; the first time opens an account. The token is shown in this answer and never again: it goes into Authorization as a Bearer token, and a browser keeps it as a cookie.',
+      'With a challenge of purpose session; the first time opens an account. The token is shown in this answer and ' +
+      'never again: it goes into Authorization as a Bearer token, and a browser keeps it as a cookie.',
     asks: [openSession],
     body: { schema: openSession.input, examples: { evm: openSessionBodyExample } },
     status: 201,

@@ -72,7 +72,9 @@ export class WalletsHttpController {
   @Operation({
     summary: 'Change a wallet',
     description:
-      'A wallet with the capability recovery signs a challenge of purpose wallet_update. What a wallet was (primary, default payer, default payout) and can be no more goes to the oldest wallet that can. Refused where the account would be left without an active recovery wallet.',
+      'A wallet with the capability recovery signs a challenge of purpose wallet_update. What a wallet ' +
+      'was (primary, default payer, default payout) and can be no more goes to the oldest wallet that can. ' +
+      'Refused where the account would be left without an active recovery wallet.',
     asks: [updateWallet],
     body: { schema: updateWalletBody, examples: { payout: updateWalletBodyExample } },
     answer: { schema: envelopeSchema(jsonSchemaOf(updateWallet.output)), example: success(linkedWalletExample) },

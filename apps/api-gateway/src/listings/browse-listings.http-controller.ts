@@ -85,7 +85,10 @@ export class BrowseListingsHttpController {
   @Operation({
     summary: 'Search the active listings',
     description:
-      'All filters must hold; mine=true shows the listings of the agent that asks, in every state, and answers 401 without its key or a session of its owner. A page past the end is empty. Where q finds nothing, words that no listing has stand for the words most like them. total is exact without filters and up to 10,000; beyond, total_is_estimate is true, and so far down a list a page may begin some listings before or behind its place.',
+      'All filters must hold; mine=true shows the listings of the agent that asks, in every state, and answers 401 ' +
+      'without its key or a session of its owner. A page past the end is empty. Where q finds nothing, words that ' +
+      'no listing has stand for the words most like them. total is exact without filters and up to 10,000; beyond, ' +
+      'total_is_estimate is true, and so far down a list a page may begin some listings before or behind its place.',
     asks: [searchListings],
     query: searchQuery,
     cacheable: true,
@@ -131,7 +134,8 @@ export class BrowseListingsHttpController {
   @Operation({
     summary: 'A listing in full',
     description:
-      'By uuid or slug, current or former. Drafts and suspended listings, and connection_instructions, are seen by their owner alone. rating is null until the first review.',
+      'By uuid or slug, current or former. Drafts and suspended listings, and connection_instructions, are seen by ' +
+      'their owner alone. rating is null until the first review.',
     asks: [getListing],
     cacheable: true,
     answer: { schema: envelopeSchema(jsonSchemaOf(listingDetail)), example: success(listingDetailExample) },

@@ -32,7 +32,8 @@ const warnings = z
 const PAYOUT_WALLET_MISSING: Warning = {
   code: 'payout_wallet_missing',
   message:
-    'No active wallet of yours has the capability payout on a network of signed payments, so that x402 has nobody to pay; link one with POST /me/wallets',
+    'No active wallet of yours has the capability payout on a network of signed payments, so that x402 has nobody ' +
+    'to pay; link one with POST /me/wallets',
 };
 type Warning = NonNullable<z.output<typeof warnings>>[number];
 
@@ -52,7 +53,8 @@ export class SellListingsHttpController {
   @Operation({
     summary: 'Get a listing proof-of-work',
     description:
-      'Bound to the agent, good for one listing and ten minutes. Grows harder with the listings the agent made within the hour and the challenges it holds; one held too many takes the place of the oldest.',
+      'Bound to the agent, good for one listing and ten minutes. Grows harder with the listings the agent made ' +
+      'within the hour and the challenges it holds; one held too many takes the place of the oldest.',
     asks: [createListingChallenge],
     answer: {
       schema: envelopeSchema(jsonSchemaOf(createListingChallenge.output)),
@@ -68,7 +70,8 @@ export class SellListingsHttpController {
   @Operation({
     summary: 'Create a listing',
     description:
-      'A per_call listing answers with its gateway signing secret, shown once. pow_nonce and challenge take no part in what an Idempotency-Key is compared by.',
+      'A per_call listing answers with its gateway signing secret, shown once. pow_nonce and challenge take no part ' +
+      'in what an Idempotency-Key is compared by.',
     asks: [createListing, listWallets, quoteExact],
     body: { schema: createListing.input, examples: { per_call: createListingExample } },
     idempotent: true,
@@ -95,7 +98,8 @@ export class SellListingsHttpController {
   @Operation({
     summary: 'Change a listing',
     description:
-      'Fields left out stay as they are; the slug stays in any case. A listing that becomes per_call answers with its gateway signing secret, shown once.',
+      'Fields left out stay as they are; the slug stays in any case. A listing that becomes per_call answers with ' +
+      'its gateway signing secret, shown once.',
     asks: [updateListing, listWallets, quoteExact],
     body: { schema: updateListingBody, examples: { price: { pricing_amount: 0.05 }, withdraw: { status: 'draft' } } },
     answer: {

@@ -30,13 +30,17 @@ const IDEMPOTENCY_KEY = 'market/idempotency-key';
 const implementation = (name: string, title: string): Implementation => ({ name, title, version: INTERFACE_VERSION });
 
 const HOW_TO_PAY =
-  'A call that costs something and is not paid answers with what to pay: an x402 client signs it and repeats the call; with an API key, pay relay_request_id and repeat the call with it and the same body. Nothing is charged for a call that the seller did not deliver.';
+  'A call that costs something and is not paid answers with what to pay: an x402 client signs it and ' +
+  'repeats the call; with an API key, pay relay_request_id and repeat the call with it and the same body. ' +
+  'Nothing is charged for a call that the seller did not deliver.';
 
 /** Offers the whole marketplace in a few tools, which find, read and call listings. */
 export function marketplaceServer(caller: Caller, publicUrl: string): McpServer {
   const { api } = caller;
   const server = new McpServer(implementation('agent-marketplace', 'Agent Marketplace'), {
-    instructions: `Find services that other agents sell, and pay for each call. search_listings, then get_listing, which shows what to send, then call_listing. ${HOW_TO_PAY}`,
+    instructions:
+      'Find services that other agents sell, and pay for each call. search_listings, then get_listing, which shows ' +
+      `what to send, then call_listing. ${HOW_TO_PAY}`,
   });
   const get = async (path: string): Promise<CallToolResult> => resultOf(await api.send('GET', `/api/v1${path}`));
 
@@ -89,7 +93,10 @@ export function marketplaceServer(caller: Caller, publicUrl: string): McpServer 
     'call_listing',
     {
       title: 'Call a listing, and pay for it',
-      description: `Calls a listing and gives the seller's answer as seller_response. ${HOW_TO_PAY} In a sandbox a call with an API key is paid at once, with play money. Every call without relay_request_id or idempotency_key may be charged: repeat both where an answer was lost.`,
+      description:
+        `Calls a listing and gives the seller's answer as seller_response. ${HOW_TO_PAY} In a sandbox a call with ` +
+        'an API key is paid at once, with play money. Every call without relay_request_id or idempotency_key may be ' +
+        'charged: repeat both where an answer was lost.',
       inputSchema: z.strictObject({
         listing: z.string().max(150).describe('Its slug or uuid.'),
         body: z.record(z.string(), z.unknown()).describe("What the listing's input_schema asks for."),

@@ -74,7 +74,10 @@ export class OpenApi {
       .setOpenAPIVersion('3.1.0')
       .setTitle('Agent Marketplace')
       .setDescription(
-        'Where AI agents find, pay for and call services that other agents sell. Texts are measured in Unicode code points. In the body of a POST null means that an optional field is left out; in PATCH and PUT it clears what is stored. The retired payment setup operations (/payments/setup, /payments/setup-intents, /payments/fund, /payment-methods, /wallet/deposit, /wallet/balance) answer 410 GONE to any method.',
+        'Where AI agents find, pay for and call services that other agents sell. Texts are measured in Unicode ' +
+          'code points. In the body of a POST null means that an optional field is left out; in PATCH and PUT it ' +
+          'clears what is stored. The retired payment setup operations (/payments/setup, /payments/setup-intents, ' +
+          '/payments/fund, /payment-methods, /wallet/deposit, /wallet/balance) answer 410 GONE to any method.',
       )
       .setVersion(INTERFACE_VERSION)
       .addServer(publicUrl.replace(/\/+$/, ''))

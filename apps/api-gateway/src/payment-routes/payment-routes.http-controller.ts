@@ -31,7 +31,8 @@ export class PaymentRoutesHttpController {
   @Operation({
     summary: 'The ways a payment can take',
     description:
-      'Every currency and chain that is on, with the least price it carries and what one unit of the currency costs, where that is the same for every offer. The headers of a route choose it for a call.',
+      'Every currency and chain that is on, with the least price it carries and what one unit of the currency ' +
+      'costs, where that is the same for every offer. The headers of a route choose it for a call.',
     asks: [listPaymentRoutes],
     cacheable: true,
     answer: {

@@ -87,7 +87,9 @@ export class PaymentsHttpController {
   @Operation({
     summary: 'Get the payment of a subscription',
     description:
-      'That which POST /subscribe named, as long as it can be paid, or a new one in the preferred currency of the seller. With PAYMENT-SIGNATURE that payment is settled, the subscription starts, and the answer is the completed payment.',
+      'That which POST /subscribe named, as long as it can be paid, or a new one in the preferred currency ' +
+      'of the seller. With PAYMENT-SIGNATURE that payment is settled, the subscription starts, and the answer ' +
+      'is the completed payment.',
     asks: [verifyPayment, createPayment],
     body: { schema: createPayment.input, examples: { listing: { listing_id: LISTING_ID } } },
     idempotent: true,
@@ -122,7 +124,10 @@ export class PaymentsHttpController {
   @Operation({
     summary: 'Verify a payment and start its subscription',
     description:
-      'Looks whether the money came: 200 with the subscription it started, the same answer however often it is asked; 202 while it may be on its way: `reason` says what was seen. What is known not to be paid, or came too little, too late or twice is 400 or 409 with what to do; money that bought nothing is owed back, as GET /ledger and GET /payments/{paymentId} show.',
+      'Looks whether the money came: 200 with the subscription it started, the same answer however often it ' +
+      'is asked; 202 while it may be on its way: `reason` says what was seen. What is known not to be paid, ' +
+      'or came too little, too late or twice is 400 or 409 with what to do; money that bought nothing is owed back, ' +
+      'as GET /ledger and GET /payments/{paymentId} show.',
     asks: [verifyPayment],
     body: {
       schema: verifyPaymentBody,

@@ -15,7 +15,10 @@ export const verifyPaymentBody = verifyPayment.input.omit({ listing_id: true }).
         { type: 'string', contentEncoding: 'base64' },
       ],
       description:
-        'A PaymentPayload of x402 v2, as an object or as its JSON in base64; either this or relay_request_id. What a wallet signed for data.x402.accepts is settled. In the sandbox `accepted` may also hold network, amount and payTo of data.requirements (network, amount_base_units, depositAddress) and extra.relayRequestId, and `payload` is {"outcome": "paid"}, or another outcome of POST /sandbox/payments/{relayRequestId}/pay.',
+        'A PaymentPayload of x402 v2, as an object or as its JSON in base64; either this or relay_request_id. What ' +
+        'a wallet signed for data.x402.accepts is settled. In the sandbox `accepted` may also hold network, amount ' +
+        'and payTo of data.requirements (network, amount_base_units, depositAddress) and extra.relayRequestId, ' +
+        'and `payload` is {"outcome": "paid"}, or another outcome of POST /sandbox/payments/{relayRequestId}/pay.',
     }),
 });
 

@@ -10,7 +10,8 @@ import { Operation } from '../openapi/operation.decorator.js';
 
 const DESCRIPTIONS: Record<NextAction, string> = {
   pay_and_retry:
-    'Pay as the requirements in data say, then repeat the same request with data.payment.retry_headers; for a subscription, POST /payments/verify instead.',
+    'Pay as the requirements in data say, then repeat the same request with data.payment.retry_headers; ' +
+    'for a subscription, POST /payments/verify instead.',
   retry_after_delay: 'Wait as long as Retry-After says, then repeat the same request.',
   retry_same_request: 'Repeat the same request with the same Idempotency-Key.',
   retry_with_solana_payment_route:
@@ -31,7 +32,8 @@ const DESCRIPTIONS: Record<NextAction, string> = {
   create_key_with_scope: 'Use or create an API key that holds details.required_scope.',
   revoke_key: 'Revoke an API key that is not needed any more, DELETE /api-keys/{keyId}, then repeat the request.',
   change_budget:
-    'A budget does not allow this. Wait until details.resets_at, or have it changed by the owner or with a key without a budget: PATCH /api-keys/{keyId} or PATCH /me/budget.',
+    'A budget does not allow this. Wait until details.resets_at, or have it changed by the owner or with a key ' +
+    'without a budget: PATCH /api-keys/{keyId} or PATCH /me/budget.',
   link_wallet: 'Link the wallet to the account first.',
   choose_another_listing: 'This listing cannot serve the request; look for another.',
   contact_seller: 'The seller has to do something.',

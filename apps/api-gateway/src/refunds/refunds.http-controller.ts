@@ -68,7 +68,8 @@ export class RefundsHttpController {
   @Operation({
     summary: 'Refunds of the account',
     description:
-      'What is owed back to it, role=buyer, and what it owes as a seller, role=seller; newest first. A seller pays amount of USDC to wallet on network by an ordinary transfer from its payout wallet, and confirms it.',
+      'What is owed back to it, role=buyer, and what it owes as a seller, role=seller; newest first. A seller pays ' +
+      'amount of USDC to wallet on network by an ordinary transfer from its payout wallet, and confirms it.',
     asks: [listRefunds],
     query: refundsQuery,
     answer: {
@@ -94,7 +95,9 @@ export class RefundsHttpController {
   @Operation({
     summary: 'Confirm that a refund was paid',
     description:
-      'For the seller that owes it: the chain is asked for the transfer, of USDC, from its payout wallet to the wallet of the refund, of the amount or more, final and not earlier than the debt. A transfer pays one refund. Repeating it changes nothing.',
+      'For the seller that owes it: the chain is asked for the transfer, of USDC, from its payout wallet to the ' +
+      'wallet of the refund, of the amount or more, final and not earlier than the debt. A transfer pays one ' +
+      'refund. Repeating it changes nothing.',
     asks: [confirmRefund],
     body: { schema: confirmation, examples: { paid: { transaction: TRANSACTION_HASH } } },
     answer: { schema: envelopeSchema(jsonSchemaOf(refundView)), example: success(refundExample) },

@@ -59,7 +59,12 @@ export class SubscribeHttpController {
   @Operation({
     summary: 'Subscribe to a listing',
     description:
-      'A listing that costs nothing is subscribed at once, with no end. One that is paid monthly or yearly answers 402 with the payment to make, the same as long as it can be paid; pay it and POST /payments/verify, or repeat the request with PAYMENT-SIGNATURE, which x402 clients do by themselves. usage_tiered is sold as its base fee, a month at a time. A paid subscription lasts one period and is not renewed by itself, since no funds are kept. Listings that are paid per call are not subscribed. An Idempotency-Key keeps a 201; a 402 tells where the payment stands now. A signature pays once: sent again, it is answered as the first time.',
+      'A listing that costs nothing is subscribed at once, with no end. One that is paid monthly or yearly ' +
+      'answers 402 with the payment to make, the same as long as it can be paid; pay it and POST /payments/verify, ' +
+      'or repeat the request with PAYMENT-SIGNATURE, which x402 clients do by themselves. usage_tiered is sold ' +
+      'as its base fee, a month at a time. A paid subscription lasts one period and is not renewed by itself, ' +
+      'since no funds are kept. Listings that are paid per call are not subscribed. An Idempotency-Key keeps a 201; ' +
+      'a 402 tells where the payment stands now. A signature pays once: sent again, it is answered as the first time.',
     asks: [verifyPayment, subscribe],
     status: 201,
     body: {

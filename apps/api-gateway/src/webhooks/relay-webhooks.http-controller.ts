@@ -24,7 +24,8 @@ export class RelayWebhooksHttpController {
   @Operation({
     summary: 'Hear Relay of a payment it carries',
     description:
-      'For Relay alone, which signs what it sends with the API key of this marketplace. It moves nothing by itself: Relay is asked at once where the payment stands.',
+      'For Relay alone, which signs what it sends with the API key of this marketplace. It moves nothing by itself: ' +
+      'Relay is asked at once where the payment stands.',
     asks: [handleRelayWebhook],
     body: {
       examples: {

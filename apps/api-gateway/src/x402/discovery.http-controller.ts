@@ -64,7 +64,10 @@ export class DiscoveryHttpController {
   @Public()
   @Operation({
     summary: 'List what can be paid with x402',
-    description: `Active listings that are paid per call, newest first, in the shape of a facilitator's list: an x402 client that takes /api/v1 for its facilitator finds them. Each is called and paid there without an API key. lastUpdated is when the listing was made.`,
+    description:
+      "Active listings that are paid per call, newest first, in the shape of a facilitator's list: an x402 client " +
+      'that takes /api/v1 for its facilitator finds them. Each is called and paid there without an API key. ' +
+      'lastUpdated is when the listing was made.',
     asks: [searchListings, quoteExact, findPaidSeller],
     query: resourcesQuery,
     cacheable: true,

@@ -176,7 +176,8 @@ describe('bad input', () => {
       expect(Buffer.byteLength(padded(262_144))).toBe(262_144);
       expect((await challenge(padded(262_144))).status).toBe(200);
       const headOf = (path: string, length: number): string =>
-        `POST /api/v1${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n{`;
+        `POST /api/v1${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n` +
+        `Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n{`;
       expectRefused(
         await sendRaw(harness, headOf('/auth/challenge', 262_145)),
         413,
@@ -426,7 +427,8 @@ describe('bad input', () => {
         });
       });
       socket.write(
-        `POST /api/v1/auth/challenge HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
+        'POST /api/v1/auth/challenge HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n' +
+          `Content-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
       );
       await answered;
       socket.destroy();

@@ -8,7 +8,8 @@ import { EdgeHarness } from '../support/edge-harness.js';
 import { expectRefused, send, sendRaw } from '../support/http.js';
 
 const dataJson =
-  '{"request_id":"r","billable":true,"charged_amount":{"amount_cents":2,"currency":"USD"},"seller_status_code":200,"seller_response":{"n":1.10,"big":12345678901234567890,"é":"\\u00e9"} }';
+  '{"request_id":"r","billable":true,"charged_amount":{"amount_cents":2,"currency":"USD"},' +
+  '"seller_status_code":200,"seller_response":{"n":1.10,"big":12345678901234567890,"é":"\\u00e9"} }';
 
 describe('POST /gateway/{listingId}', () => {
   let harness: EdgeHarness;

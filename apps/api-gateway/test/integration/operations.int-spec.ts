@@ -116,7 +116,8 @@ describe('the operations of the edge', () => {
       const { json, status } = await send(
         harness,
         'GET',
-        `/listings?q=rain%20%22now%22&category=${CATEGORY_ID}&pricing_model=per_call&delivery_type=api&min_price=0.01&max_price=2&sort=price_low&page=2&limit=20`,
+        `/listings?q=rain%20%22now%22&category=${CATEGORY_ID}&pricing_model=per_call&delivery_type=api` +
+          '&min_price=0.01&max_price=2&sort=price_low&page=2&limit=20',
       );
       expect([status, json]).toEqual([
         200,
@@ -259,7 +260,8 @@ describe('the operations of the edge', () => {
       }));
       const { text } = await send(harness, 'POST', `/listings/${LISTING_ID}/endpoint/test`, { key });
       expect(text).toBe(
-        '{"success":true,"data":{"success":false,"seller_status_code":502,"latency_ms":3,"request_id":"r","checks":[],"seller_response":{"n":1.10,"big":12345678901234567890 }}}',
+        '{"success":true,"data":{"success":false,"seller_status_code":502,"latency_ms":3,"request_id":"r",' +
+          '"checks":[],"seller_response":{"n":1.10,"big":12345678901234567890 }}}',
       );
       harness.bus.answers(testEndpoint, () => ({ ...outcome, seller_response_json: null }));
       expect((await send(harness, 'POST', `/listings/${LISTING_ID}/endpoint/test`, { key })).json.data).toMatchObject({

@@ -12,7 +12,8 @@ import { expectRefused, send, sendRaw, type Answer } from '../support/http.js';
 
 /** The limits are small enough to reach, and recover too slowly to recover within a test. */
 const LOW_LIMITS =
-  'reads=3/600,writes=2/600,calls=30/600:3,calls-in-flight=2,catalog=3/600,challenges=2/600,registrations=2/7200,refusals=3/600,health=5/600';
+  'reads=3/600,writes=2/600,calls=30/600:3,calls-in-flight=2,catalog=3/600,challenges=2/600,registrations=2/7200,' +
+  'refusals=3/600,health=5/600';
 
 const DELIVERED = {
   outcome: 'answered' as const,
@@ -124,7 +125,8 @@ describe('rate limits', () => {
     await times(2, () => send(harness, 'POST', '/api-keys', { key, body: { name: 'n', scopes: ['read'] } }));
     const answer = await sendRaw(
       harness,
-      `POST /api/v1/api-keys HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n`,
+      `POST /api/v1/api-keys HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n` +
+        'Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n',
     );
     expectRefused(answer, 429, 'RATE_LIMITED', 'rate_limited');
   });
@@ -320,7 +322,8 @@ describe('rate limits', () => {
         const socket = connect(harness.port, '127.0.0.1');
         await once(socket, 'connect');
         socket.write(
-          `POST /api/v1/gateway/${LISTING_ID} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"a":`,
+          `POST /api/v1/gateway/${LISTING_ID} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n` +
+            'Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"a":',
         );
         socket.destroy();
         await once(socket, 'close');

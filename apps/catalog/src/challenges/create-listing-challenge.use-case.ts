@@ -20,11 +20,14 @@ const standing = sql(
 );
 const deleteBeyond = sql(
   'listing-challenges.delete-beyond',
-  'DELETE FROM listing_challenges WHERE challenge IN (SELECT challenge FROM listing_challenges WHERE agent_id = $1 ORDER BY created_at DESC, challenge OFFSET $2)',
+  `DELETE FROM listing_challenges
+   WHERE challenge IN
+     (SELECT challenge FROM listing_challenges WHERE agent_id = $1 ORDER BY created_at DESC, challenge OFFSET $2)`,
 );
 const insert = sql(
   'listing-challenges.insert',
-  'INSERT INTO listing_challenges (challenge, agent_id, difficulty, created_at, expires_at) VALUES ($1, $2, $3, clock_timestamp(), now() + make_interval(secs => $4))',
+  `INSERT INTO listing_challenges (challenge, agent_id, difficulty, created_at, expires_at)
+   VALUES ($1, $2, $3, clock_timestamp(), now() + make_interval(secs => $4))`,
 );
 
 interface Standing {
@@ -69,7 +72,9 @@ export class CreateListingChallenge {
       challenge,
       difficulty,
       algorithm: 'sha256',
-      hint: `Find a nonce of 1 to 64 letters and digits such that SHA-256(challenge + nonce) in hex starts with ${difficulty} zeros, and send it as pow_nonce with POST /listings within ${challengeTtlSeconds} seconds.`,
+      hint:
+        'Find a nonce of 1 to 64 letters and digits such that SHA-256(challenge + nonce) in hex starts with ' +
+        `${difficulty} zeros, and send it as pow_nonce with POST /listings within ${challengeTtlSeconds} seconds.`,
     };
   }
 }

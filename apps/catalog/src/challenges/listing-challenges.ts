@@ -41,7 +41,10 @@ export class ListingChallenges {
     return open;
   }
 
-  /** Consumes the challenge in the caller's transaction. One of several concurrent attempts succeeds. @throws Refusal `challenge_invalid`. */
+  /**
+   * Consumes the challenge in the caller's transaction. One of several concurrent attempts succeeds.
+   * @throws Refusal `challenge_invalid`.
+   */
   async consume(tx: Tx, agentId: string, challenge: string): Promise<void> {
     const consumed = await tx.query(consume, [challenge, agentId]);
     if (consumed.length === 0) throw refuse(createListing, 'challenge_invalid', {});

@@ -6,7 +6,10 @@ import { catalogConfig, type CatalogConfig } from '../config.js';
 const BATCH = 5_000;
 const deleteExpired = sql(
   'listing-challenges.delete-expired',
-  `DELETE FROM listing_challenges WHERE challenge IN (SELECT challenge FROM listing_challenges WHERE expires_at < now() LIMIT ${BATCH} FOR UPDATE SKIP LOCKED) RETURNING 1`,
+  `DELETE FROM listing_challenges
+   WHERE challenge IN
+     (SELECT challenge FROM listing_challenges WHERE expires_at < now() LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)
+   RETURNING 1`,
 );
 
 @Injectable()

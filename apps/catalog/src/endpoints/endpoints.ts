@@ -14,7 +14,8 @@ const project = sql(
   'endpoints.project',
   `INSERT INTO endpoints AS known (listing_id, version, status, limits, failing_since)
    SELECT DISTINCT ON (listing_id) listing_id, version, status, limits, CASE WHEN status = 'failing' THEN changed_at END
-   FROM unnest($1::uuid[], $2::int[], $3::text[], $4::jsonb[], $5::timestamptz[]) AS updates (listing_id, version, status, limits, changed_at)
+   FROM unnest($1::uuid[], $2::int[], $3::text[], $4::jsonb[], $5::timestamptz[])
+     AS updates (listing_id, version, status, limits, changed_at)
    ORDER BY listing_id, version DESC
    ON CONFLICT (listing_id) DO UPDATE SET
      version = excluded.version, status = excluded.status, limits = excluded.limits,

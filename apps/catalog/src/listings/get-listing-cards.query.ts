@@ -7,7 +7,8 @@ type Cards = OutputOf<typeof getListingCards>;
 
 const byIds = sql(
   'listings.cards',
-  'SELECT id, name, slug, delivery_type, provider_id, connection_instructions, auth_method, demo_endpoint FROM listings WHERE id = ANY($1::uuid[])',
+  `SELECT id, name, slug, delivery_type, provider_id, connection_instructions, auth_method, demo_endpoint
+   FROM listings WHERE id = ANY($1::uuid[])`,
 );
 
 /** Returns listings in every status, as their subscribers see them. */

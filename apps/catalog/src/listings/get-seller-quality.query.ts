@@ -9,10 +9,14 @@ type SellerQuality = OutputOf<typeof getSellerQuality>;
 // failed.
 const summarize = sql(
   'listing-quality.of-seller',
-  `SELECT count(*) FILTER (WHERE endpoint.status = 'active')::int AS live_listings, coalesce(sum(calls_30d), 0)::int AS calls_30d,
-     sum(success_rate_30d * greatest(calls_30d, 1)) / sum(greatest(calls_30d, 1)) FILTER (WHERE success_rate_30d IS NOT NULL) AS success_rate_30d,
+  `SELECT count(*) FILTER (WHERE endpoint.status = 'active')::int AS live_listings,
+     coalesce(sum(calls_30d), 0)::int AS calls_30d,
+     sum(success_rate_30d * greatest(calls_30d, 1))
+       / sum(greatest(calls_30d, 1)) FILTER (WHERE success_rate_30d IS NOT NULL) AS success_rate_30d,
      max(last_success_at) AS last_success_at
-   FROM listings l LEFT JOIN endpoints endpoint ON endpoint.listing_id = l.id LEFT JOIN listing_quality quality ON quality.listing_id = l.id
+   FROM listings l
+   LEFT JOIN endpoints endpoint ON endpoint.listing_id = l.id
+   LEFT JOIN listing_quality quality ON quality.listing_id = l.id
    WHERE l.provider_id = $1 AND l.status = 'active' AND l.pricing_model = 'per_call'`,
 );
 

@@ -8,10 +8,15 @@ import { ListingsRepository } from './listings.repository.js';
 const inFull = sql(
   'listings.inspect',
   `SELECT l.id, l.slug, (SELECT array_agg(slug ORDER BY slug) FROM listing_slugs WHERE listing_id = l.id) AS slugs, l.name,
-     l.status, l.suspended_by, l.held_as, l.version, l.provider_id, provider.display_name AS provider_name, l.description, l.tags,
-     l.pricing_model, l.price_micros, endpoint.status AS endpoint_status, endpoint.failing_since, rating.review_count, popularity.completed_calls::float8 AS purchases,
+     l.status, l.suspended_by, l.held_as, l.version, l.provider_id, provider.display_name AS provider_name,
+     l.description, l.tags, l.pricing_model, l.price_micros,
+     endpoint.status AS endpoint_status, endpoint.failing_since,
+     rating.review_count, popularity.completed_calls::float8 AS purchases,
      l.created_at, l.published_at, l.updated_at,
-     (SELECT array_agg(other.id) FROM (SELECT id FROM listings WHERE name_reads_as(name) = name_reads_as(l.name) AND id <> l.id ORDER BY id LIMIT 20) other) AS reads_like
+     (SELECT array_agg(other.id) FROM (
+       SELECT id FROM listings
+       WHERE name_reads_as(name) = name_reads_as(l.name) AND id <> l.id ORDER BY id LIMIT 20
+     ) other) AS reads_like
    FROM listings l JOIN providers provider ON provider.id = l.provider_id
    LEFT JOIN endpoints endpoint ON endpoint.listing_id = l.id
    LEFT JOIN listing_ratings rating ON rating.listing_id = l.id

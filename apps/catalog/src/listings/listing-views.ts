@@ -15,11 +15,17 @@ export const VIEW_JSON = `(
   SELECT row_to_json(view) FROM (
     SELECT l.id, l.slug, l.provider_id, ${columnsOf(listedFields)},
       l.status, to_char(l.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS created_at,
-      (SELECT shown FROM (SELECT provider.id, provider.display_name, provider.avatar_url, provider.account_type, provider.is_verified) shown) AS provider,
-      (SELECT shown FROM (SELECT category.id, category.name, category.slug) shown WHERE category.id IS NOT NULL) AS category,
       (SELECT shown FROM (
-        SELECT coalesce(endpoint.status = 'active', false) AS live, to_char(quality.last_success_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS last_success_at,
-          quality.success_rate_7d, quality.success_rate_30d, quality.p50_ms_7d, quality.p95_ms_7d, quality.p50_ms_30d, quality.p95_ms_30d,
+        SELECT provider.id, provider.display_name, provider.avatar_url, provider.account_type, provider.is_verified
+      ) shown) AS provider,
+      (SELECT shown FROM (
+        SELECT category.id, category.name, category.slug
+      ) shown WHERE category.id IS NOT NULL) AS category,
+      (SELECT shown FROM (
+        SELECT coalesce(endpoint.status = 'active', false) AS live,
+          to_char(quality.last_success_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS last_success_at,
+          quality.success_rate_7d, quality.success_rate_30d,
+          quality.p50_ms_7d, quality.p95_ms_7d, quality.p50_ms_30d, quality.p95_ms_30d,
           coalesce(quality.calls_7d, 0) AS calls_7d, coalesce(quality.calls_30d, 0) AS calls_30d
       ) shown WHERE l.pricing_model = 'per_call') AS quality
   ) view
@@ -32,7 +38,8 @@ export const VIEW_JOINS = `
   LEFT JOIN listing_quality quality ON quality.listing_id = l.id`;
 
 export const DETAIL_COLUMNS = `${VIEW_JSON} AS view,
-  (SELECT row_to_json(details) FROM (SELECT ${columnsOf(detailFields)}) details) AS details, endpoint.status AS endpoint_status, endpoint.limits AS gateway_limits,
+  (SELECT row_to_json(details) FROM (SELECT ${columnsOf(detailFields)}) details) AS details,
+  endpoint.status AS endpoint_status, endpoint.limits AS gateway_limits,
   rating.review_count, rating.accuracy, rating.reliability, rating.value`;
 
 export const DETAIL_JOINS = `${VIEW_JOINS}

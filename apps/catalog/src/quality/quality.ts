@@ -9,12 +9,14 @@ const keepLatest = sql(
   'listing-quality.keep-latest',
   `INSERT INTO listing_quality AS known (listing_id, version, success_lower_bound, ${COLUMNS})
    SELECT DISTINCT ON (listing_id) listing_id, version, success_lower_bound, measured.*
-   FROM unnest($1::uuid[], $2::int[], $3::float8[], $4::json[]) AS updates (listing_id, version, success_lower_bound, quality),
+   FROM unnest($1::uuid[], $2::int[], $3::float8[], $4::json[])
+       AS updates (listing_id, version, success_lower_bound, quality),
      json_to_record(quality) AS measured (last_success_at timestamptz, success_rate_7d float8, success_rate_30d float8,
        p50_ms_7d int, p95_ms_7d int, p50_ms_30d int, p95_ms_30d int, calls_7d int, calls_30d int)
    ORDER BY listing_id, version DESC
    ON CONFLICT (listing_id) DO UPDATE SET
-     (version, success_lower_bound, ${COLUMNS}) = ROW (excluded.version, excluded.success_lower_bound, ${COLUMNS.replaceAll(/\w+/g, 'excluded.$&')})
+     (version, success_lower_bound, ${COLUMNS})
+       = ROW (excluded.version, excluded.success_lower_bound, ${COLUMNS.replaceAll(/\w+/g, 'excluded.$&')})
    WHERE known.version < excluded.version`,
 );
 const rank = sql(
@@ -22,8 +24,11 @@ const rank = sql(
   `UPDATE listing_popularity ranked SET reliability = known.reliability
    FROM (
      SELECT l.id, CASE WHEN l.pricing_model <> 'per_call' THEN 0
-       ELSE (CASE WHEN endpoint.status = 'active' THEN 1000000 ELSE 0 END) + round(coalesce(quality.success_lower_bound, 0) * 999999)::bigint END AS reliability
-     FROM listings l LEFT JOIN endpoints endpoint ON endpoint.listing_id = l.id LEFT JOIN listing_quality quality ON quality.listing_id = l.id
+       ELSE (CASE WHEN endpoint.status = 'active' THEN 1000000 ELSE 0 END)
+         + round(coalesce(quality.success_lower_bound, 0) * 999999)::bigint END AS reliability
+     FROM listings l
+     LEFT JOIN endpoints endpoint ON endpoint.listing_id = l.id
+     LEFT JOIN listing_quality quality ON quality.listing_id = l.id
      WHERE l.id = ANY($1::uuid[])
    ) known
    WHERE ranked.listing_id = known.id AND ranked.reliability <> known.reliability`,

@@ -7,9 +7,13 @@ import { Controller } from '@nestjs/common';
 const keepLatest = sql(
   'listing-ratings.keep-latest',
   `INSERT INTO listing_ratings AS known (listing_id, review_count, accuracy, reliability, value)
-   SELECT DISTINCT ON (listing_id) * FROM unnest($1::uuid[], $2::int[], $3::float8[], $4::float8[], $5::float8[]) AS updates (listing_id, review_count, accuracy, reliability, value)
+   SELECT DISTINCT ON (listing_id) *
+   FROM unnest($1::uuid[], $2::int[], $3::float8[], $4::float8[], $5::float8[])
+     AS updates (listing_id, review_count, accuracy, reliability, value)
    ORDER BY listing_id, review_count DESC
-   ON CONFLICT (listing_id) DO UPDATE SET review_count = excluded.review_count, accuracy = excluded.accuracy, reliability = excluded.reliability, value = excluded.value
+   ON CONFLICT (listing_id) DO UPDATE SET
+     review_count = excluded.review_count, accuracy = excluded.accuracy,
+     reliability = excluded.reliability, value = excluded.value
    WHERE known.review_count < excluded.review_count`,
 );
 

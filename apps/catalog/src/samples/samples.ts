@@ -94,19 +94,25 @@ const providers = batchSql(
 );
 const listings = batchSql(`
   WITH sample AS (
-    SELECT * FROM jsonb_to_recordset($1) AS sample (id uuid, provider_id uuid, slug text, name text, description text, tags text[], category_id uuid, pricing_model text,
-      price_micros bigint, delivery_type text, status text, created_at timestamptz, completed_calls bigint, endpoint_status text, success_lower_bound float8)
+    SELECT * FROM jsonb_to_recordset($1) AS sample (id uuid, provider_id uuid, slug text, name text, description text,
+      tags text[], category_id uuid, pricing_model text, price_micros bigint, delivery_type text, status text,
+      created_at timestamptz, completed_calls bigint, endpoint_status text, success_lower_bound float8)
   ), listing AS (
-    INSERT INTO listings (id, version, provider_id, slug, name, description, tags, category_id, pricing_model, price_micros, pricing_currency, preferred_currency, delivery_type,
+    INSERT INTO listings (id, version, provider_id, slug, name, description, tags, category_id,
+      pricing_model, price_micros, pricing_currency, preferred_currency, delivery_type,
       auth_method, formats, example_outputs, status, suspended_by, published_at, created_at, updated_at, is_live)
-    SELECT id, 1, provider_id, slug, name, description, tags, category_id, pricing_model, price_micros, 'USD', 'USDC', delivery_type,
-      'api_key', '{json}', '[]', status, CASE WHEN status = 'suspended' THEN 'owner' END, CASE WHEN status <> 'draft' THEN created_at END, created_at, created_at,
+    SELECT id, 1, provider_id, slug, name, description, tags, category_id,
+      pricing_model, price_micros, 'USD', 'USDC', delivery_type,
+      'api_key', '{json}', '[]', status, CASE WHEN status = 'suspended' THEN 'owner' END,
+      CASE WHEN status <> 'draft' THEN created_at END, created_at, created_at,
       coalesce(endpoint_status = 'active', false) FROM sample
   ), slug AS (
     INSERT INTO listing_slugs (slug, listing_id) SELECT slug, id FROM sample
   ), endpoint AS (
     INSERT INTO endpoints (listing_id, version, status, limits)
-    SELECT id, 1, endpoint_status, '{"max_request_bytes": 262144, "max_response_bytes": 1048576, "max_concurrency": 32, "requests_per_minute": null}' FROM sample WHERE endpoint_status IS NOT NULL
+    SELECT id, 1, endpoint_status,
+      '{"max_request_bytes": 262144, "max_response_bytes": 1048576, "max_concurrency": 32, "requests_per_minute": null}'
+    FROM sample WHERE endpoint_status IS NOT NULL
   )
   INSERT INTO listing_popularity (listing_id, completed_calls, is_active, reliability)
   SELECT id, completed_calls, status = 'active',

@@ -45,7 +45,8 @@ describe('one seller', () => {
   it('has so many listings and not one more, also when it creates many at once, until it deletes a draft', async () => {
     const seller = principal();
     await service.sql(
-      `INSERT INTO listing_challenges SELECT encode(sha256(n::text::bytea), 'hex'), $1, 0, now(), now() + interval '1 hour' FROM generate_series(1, 20) n`,
+      `INSERT INTO listing_challenges
+       SELECT encode(sha256(n::text::bytea), 'hex'), $1, 0, now(), now() + interval '1 hour' FROM generate_series(1, 20) n`,
       [seller.accountId],
     );
     const open = await service.sql<{ challenge: string }>(

@@ -38,9 +38,12 @@ describe('the schema of the catalog', () => {
       `INSERT INTO catalog.providers VALUES ('00000000-0000-7000-8000-000000000001', 'P', NULL, 'agent', false) ON CONFLICT DO NOTHING`,
     );
     await fresh.inspect(
-      `INSERT INTO catalog.listings (id, version, provider_id, slug, name, description, pricing_model, price_micros, pricing_currency, preferred_currency, delivery_type, auth_method,
+      `INSERT INTO catalog.listings (id, version, provider_id, slug, name, description,
+         pricing_model, price_micros, pricing_currency, preferred_currency, delivery_type, auth_method,
          formats, example_outputs, tags, status, published_at, created_at, updated_at)
-       VALUES ('00000000-0000-7000-8000-000000000002', 1, '00000000-0000-7000-8000-000000000001', 's', 'n', 'd', 'monthly', 1, 'USD', 'USDC', 'api', 'none', '{}', '[]', '{}', 'active', now(), now(), now())
+       VALUES ('00000000-0000-7000-8000-000000000002', 1, '00000000-0000-7000-8000-000000000001', 's', 'n', 'd',
+         'monthly', 1, 'USD', 'USDC', 'api', 'none',
+         '{}', '[]', '{}', 'active', now(), now(), now())
        ON CONFLICT DO NOTHING`,
     );
     await expect(fresh.inspect(`UPDATE catalog.listings SET ${change}`)).rejects.toThrow('violates check constraint');

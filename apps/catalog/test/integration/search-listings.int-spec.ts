@@ -242,7 +242,9 @@ describe('search', () => {
     const detail = async ({ id }: SeededListing) => listingView.parse(await service.ask(getListing, { ref: id }));
     expect(new Set(await shown())).toEqual(new Set([await detail(whole), await detail(bare)]));
     await service.sql(
-      `UPDATE listings SET description = 'Out of\ntune', price_micros = 1, logo_url = 'https://x.example/"', category_id = NULL WHERE id = $1`,
+      `UPDATE listings
+       SET description = 'Out of\ntune', price_micros = 1, logo_url = 'https://x.example/"', category_id = NULL
+       WHERE id = $1`,
       [whole.id],
     );
     expect(await shown()).toContainEqual(await detail(whole));
@@ -427,9 +429,12 @@ describe('search', () => {
       const [seller] = await service.sql<{ id: string }>('SELECT id FROM providers LIMIT 1');
       const late = await service.transaction();
       await late.sql(
-        `INSERT INTO listings (id, version, provider_id, slug, name, tags, description, pricing_model, price_micros, pricing_currency, preferred_currency, delivery_type, auth_method, formats, example_outputs,
-           status, published_at, created_at, updated_at)
-         VALUES ($1, 1, $2, 'slow', 'Krypton', '{}', 'Slow to be committed', 'free', 0, 'USD', 'USDC', 'api', 'none', '{json}', '[]', 'active', now(), now(), now())`,
+        `INSERT INTO listings (id, version, provider_id, slug, name, tags, description,
+           pricing_model, price_micros, pricing_currency, preferred_currency, delivery_type, auth_method,
+           formats, example_outputs, status, published_at, created_at, updated_at)
+         VALUES ($1, 1, $2, 'slow', 'Krypton', '{}', 'Slow to be committed',
+           'free', 0, 'USD', 'USDC', 'api', 'none',
+           '{json}', '[]', 'active', now(), now(), now())`,
         [slow.id, seller!.id],
       );
       for (const expected of [1, 2, 3]) {

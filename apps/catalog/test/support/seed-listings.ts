@@ -52,25 +52,32 @@ export async function seedListings(service: CatalogService, listings: SeededList
     typeof value === 'bigint' ? value.toString() : value,
   );
   await service.sql(
-    `INSERT INTO providers SELECT DISTINCT ("providerId")::uuid, 'Seller', NULL, 'agent', false FROM jsonb_to_recordset($1) AS seeded ("providerId" text) ON CONFLICT DO NOTHING`,
+    `INSERT INTO providers SELECT DISTINCT ("providerId")::uuid, 'Seller', NULL, 'agent', false
+     FROM jsonb_to_recordset($1) AS seeded ("providerId" text) ON CONFLICT DO NOTHING`,
     [rows],
   );
   await service.sql(
-    `INSERT INTO listings (id, version, provider_id, slug, name, tags, description, docs, category_id, pricing_model, price_micros, pricing_currency, preferred_currency,
+    `INSERT INTO listings (id, version, provider_id, slug, name, tags, description, docs, category_id,
+       pricing_model, price_micros, pricing_currency, preferred_currency,
        delivery_type, auth_method, formats, example_outputs, status, suspended_by, published_at, created_at, updated_at)
-     SELECT id, 1, "providerId", 'seeded-' || id, name, tags, description, docs, "categoryId", "pricingModel", "priceMicros", 'USD', 'USDC',
-       "deliveryType", 'none', '{json}', '[]', status, CASE WHEN status = 'suspended' THEN 'owner' END, "createdAt", "createdAt", "createdAt"
-     FROM jsonb_to_recordset($1) AS seeded (id uuid, "providerId" uuid, name text, tags text[], description text, docs text, "categoryId" uuid, "pricingModel" text,
-       "priceMicros" bigint, "deliveryType" text, status text, "createdAt" timestamptz)`,
+     SELECT id, 1, "providerId", 'seeded-' || id, name, tags, description, docs, "categoryId",
+       "pricingModel", "priceMicros", 'USD', 'USDC',
+       "deliveryType", 'none', '{json}', '[]', status, CASE WHEN status = 'suspended' THEN 'owner' END,
+       "createdAt", "createdAt", "createdAt"
+     FROM jsonb_to_recordset($1) AS seeded (id uuid, "providerId" uuid, name text, tags text[], description text,
+       docs text, "categoryId" uuid, "pricingModel" text, "priceMicros" bigint, "deliveryType" text, status text,
+       "createdAt" timestamptz)`,
     [rows],
   );
   await service.sql('INSERT INTO listing_slugs SELECT slug, id FROM listings ON CONFLICT DO NOTHING');
   await service.sql(
-    'UPDATE listing_popularity SET completed_calls = "completedCalls", reliability = seeded.reliability FROM jsonb_to_recordset($1) AS seeded (id uuid, "completedCalls" bigint, reliability bigint) WHERE listing_id = id',
+    `UPDATE listing_popularity SET completed_calls = "completedCalls", reliability = seeded.reliability
+     FROM jsonb_to_recordset($1) AS seeded (id uuid, "completedCalls" bigint, reliability bigint) WHERE listing_id = id`,
     [rows],
   );
   await service.sql(
-    `INSERT INTO endpoints (listing_id, version, status, limits) SELECT id, 1, 'active', '{}' FROM jsonb_to_recordset($1) AS seeded (id uuid, live bool) WHERE live`,
+    `INSERT INTO endpoints (listing_id, version, status, limits)
+     SELECT id, 1, 'active', '{}' FROM jsonb_to_recordset($1) AS seeded (id uuid, live bool) WHERE live`,
     [rows],
   );
 }

@@ -31,22 +31,26 @@ type Found = CallPaymentRow & LockedPayment;
 const claim = batchSql(
   `WITH claimable AS (
      SELECT p.id, w.lease_ms, w.holder_id
-     FROM unnest($1::text[], $2::uuid[], $3::uuid[], $4::bytea[], $5::int[], $6::uuid[]) AS w (relay_request_id, buyer_id, listing_id, body_digest, lease_ms, holder_id)
+     FROM unnest($1::text[], $2::uuid[], $3::uuid[], $4::bytea[], $5::int[], $6::uuid[])
+       AS w (relay_request_id, buyer_id, listing_id, body_digest, lease_ms, holder_id)
      CROSS JOIN LATERAL (
        SELECT id FROM payments p
-       WHERE p.relay_request_id = w.relay_request_id AND p.buyer_id = w.buyer_id AND p.listing_id = w.listing_id AND p.body_digest = w.body_digest
+       WHERE p.relay_request_id = w.relay_request_id AND p.buyer_id = w.buyer_id
+         AND p.listing_id = w.listing_id AND p.body_digest = w.body_digest
          AND p.state = 'verified' AND p.retry_until > now() AND (p.authorization_id IS NULL OR p.transaction_hash IS NOT NULL)
        FOR UPDATE
      ) p
    )
-   UPDATE payments p SET state = 'in_flight', fence = p.fence + 1, holder_id = c.holder_id, claimed_at = now(), lease_until = now() + c.lease_ms * interval '1 millisecond'
+   UPDATE payments p SET state = 'in_flight', fence = p.fence + 1, holder_id = c.holder_id, claimed_at = now(),
+     lease_until = now() + c.lease_ms * interval '1 millisecond'
    FROM claimable c WHERE p.id = c.id
    RETURNING ${paymentColumns('p')}`,
 );
 const find = sql(
   'payments.find-by-relay-id',
   lookupSql(
-    `SELECT ${paymentColumns('p')}, p.expires_at <= now() AS is_expired, now() AS as_of FROM payments p WHERE p.relay_request_id = asked.key`,
+    `SELECT ${paymentColumns('p')}, p.expires_at <= now() AS is_expired, now() AS as_of
+     FROM payments p WHERE p.relay_request_id = asked.key`,
   ),
 );
 

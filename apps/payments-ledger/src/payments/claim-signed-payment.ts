@@ -25,12 +25,16 @@ const lockPayer = sql(
 /** The number and the sum of a payer's calls in progress that signatures pay and that are not settled yet. */
 const unsettled = sql(
   'authorizations.unsettled',
-  `SELECT count(*)::int AS count, coalesce(sum(p.amount_base_units), 0) AS base_units FROM authorizations a JOIN payments p ON p.id = a.payment_id AND p.authorization_id = a.id
-   WHERE a.network = $1 AND a.asset = $2 AND a.payer = $3 AND a.state IN ('held', 'settling') AND p.state IN ('in_flight', 'indeterminate')`,
+  `SELECT count(*)::int AS count, coalesce(sum(p.amount_base_units), 0) AS base_units
+   FROM authorizations a JOIN payments p ON p.id = a.payment_id AND p.authorization_id = a.id
+   WHERE a.network = $1 AND a.asset = $2 AND a.payer = $3 AND a.state IN ('held', 'settling')
+     AND p.state IN ('in_flight', 'indeterminate')`,
 );
 const claim = sql(
   'payments.claim-signed',
-  `UPDATE payments p SET state = 'in_flight', fence = p.fence + 1, holder_id = $2, claimed_at = now(), lease_until = now() + $3 * interval '1 millisecond' WHERE id = $1 RETURNING ${paymentColumns('p')}`,
+  `UPDATE payments p SET state = 'in_flight', fence = p.fence + 1, holder_id = $2, claimed_at = now(),
+     lease_until = now() + $3 * interval '1 millisecond'
+   WHERE id = $1 RETURNING ${paymentColumns('p')}`,
 );
 
 interface PayerRow {

@@ -25,7 +25,9 @@ const KEYS = ['encryption-keys', 'signing-keys'];
 const create: AdminCommand = {
   name: 'backup create',
   arguments: ['directory'],
-  help: 'copies the embedded PostgreSQL and the keys of DATA_DIR to a directory, while the marketplace runs or not. The keys open all secrets in it: keep it where nobody else reads',
+  help:
+    'copies the embedded PostgreSQL and the keys of DATA_DIR to a directory, while the marketplace runs or not. ' +
+    'The keys open all secrets in it: keep it where nobody else reads',
   worksOn: 'files',
   async run({ arguments: [target] }, env) {
     const [dataDir, directory] = [dataDirOf(env), resolve(target!)];
@@ -56,7 +58,9 @@ const create: AdminCommand = {
 const verify: AdminCommand = {
   name: 'backup verify',
   arguments: ['directory'],
-  help: 'restores a backup to a directory beside it, which is removed afterwards, comparing every file with its digest, starts its PostgreSQL and reads all books',
+  help:
+    'restores a backup to a directory beside it, which is removed afterwards, comparing every file with its digest, ' +
+    'starts its PostgreSQL and reads all books',
   worksOn: 'files',
   async run(input, env) {
     refuseDatabaseUrl(env);

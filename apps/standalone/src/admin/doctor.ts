@@ -5,7 +5,9 @@ import type { AdminCommand } from './admin-command.js';
 /** `npm run admin -- doctor` lists what is wrong with the environment of all services, or of one. */
 export const doctor: AdminCommand = {
   name: 'doctor',
-  help: 'looks at variables, databases, clocks, NATS, Redis, RPC servers, facilitator and Relay, prints what is wrong and which variable to change, and ends with 1 if anything is; changes nothing',
+  help:
+    'looks at variables, databases, clocks, NATS, Redis, RPC servers, facilitator and Relay, prints what is wrong ' +
+    'and which variable to change, and ends with 1 if anything is; changes nothing',
   options: { service: { help: 'one service, where the environment is that of its process alone' } },
   async run({ options: { service } }, env) {
     // The edge is imported here alone, because every other command starts faster without it.

@@ -49,7 +49,7 @@ inEachMode('the edge', (harness) => {
   }
 
   describe('answers', () => {
-    it('GET /health with status, version 1.0.0 and the time, under the prefix that carries the major version and no other [spec: GET /health, versioning]', async () => {
+    it('GET /health with status, version 1.0.0 and time, under the versioned prefix alone [spec: GET /health, versioning]', async () => {
       const answer = await anyone('GET', '/health');
       const { status, version, timestamp } = bodyOf(answer).data as {
         status: string;
@@ -137,7 +137,7 @@ inEachMode('the edge', (harness) => {
   });
 
   describe('refuses', () => {
-    it('with {success: false, error: {code, message, details, recovery}} and a next action of the published set [spec: envelope.error]', async () => {
+    it('with {success: false, error: {code, message, details, recovery}} and a published next action [spec: envelope.error]', async () => {
       const answers = [
         await anyone('GET', '/nope'),
         await anyone('GET', '/me'),
@@ -248,7 +248,7 @@ inEachMode('the edge', (harness) => {
       expect(shop.requests).toEqual([]);
     });
 
-    it('a key without the scope, and an account of the wrong side, without a word of what there is [spec: error.403 FORBIDDEN]', async () => {
+    it('a key without the scope, an account of the wrong side, without a word of what there is [spec: error.403 FORBIDDEN]', async () => {
       const reader = agent.market.authorizedBy(
         `Bearer ${(await agent.market.apiKeys.create({ name: 'reader', scopes: ['read'] })).key}`,
       );

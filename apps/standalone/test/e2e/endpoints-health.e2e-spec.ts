@@ -57,7 +57,7 @@ inEachMode('the health of an endpoint', ({ mode }) => {
     return [status, data?.status, data?.endpoint_status];
   };
 
-  it('is shown with every call that failed in a row, breaks, sells no more, and is mended by a test of ours; what was paid follows', async () => {
+  it('is shown with every call that failed in a row, breaks, sells no more, is mended by our test; what was paid follows', async () => {
     const [first, failing, another, third] = [await buy(1), await buy(2), await buy(3), await buy(4, other)];
     await first();
     expect(await health()).toEqual(['active', 0]);

@@ -52,7 +52,7 @@ inEachMode('a private endpoint', (harness) => {
   };
 
   describe('when it is called', () => {
-    it('gets the bytes of the buyer, signed so that a stock library verifies them, and nothing else of the buyer [spec: gateway-rule.4, events.signed-request]', async () => {
+    it('gets the bytes of the buyer alone, which a stock library verifies [spec: gateway-rule.4, events.signed-request]', async () => {
       const body = '{ "b":2,\r\n\t"a":1.0, "text":"\\u0041/\\/ €" }';
       const relayRequestId = await payFor(buyer, listing, body);
       const answer = await callOnce(buyer, listing, body, {
@@ -138,7 +138,7 @@ inEachMode('a private endpoint', (harness) => {
       }
     });
 
-    it("is called once, by whatever name it is reached: a request that was here before is turned away, another marketplace's is not", async () => {
+    it("is called once, by whatever name it is reached: a request that was here is turned away, another marketplace's is not", async () => {
       const refused = {
         success: false,
         error: {
@@ -274,24 +274,29 @@ inEachMode('a private endpoint', (harness) => {
       expect(everywhere).not.toMatch(/secret-path|hidden|whsec_/);
     });
 
-    it('belongs to its owner alone, to see and to change [spec: GET /listings/{id}/endpoint, PUT /listings/{id}/endpoint, POST /listings/{id}/endpoint/test, POST /listings/{id}/endpoint/rotate-secret]', async () => {
-      for (const request of [
-        () => buyer.market.endpoint.get(listing),
-        () => buyer.market.endpoint.update(listing, { status: 'paused' }),
-        () => buyer.market.endpoint.test(listing),
-        () => buyer.market.endpoint.rotateSecret(listing),
-      ]) {
-        await expect(request()).rejects.toMatchObject({
+    it(
+      'belongs to its owner alone, to see and to change ' +
+        '[spec: GET /listings/{id}/endpoint, PUT /listings/{id}/endpoint, POST /listings/{id}/endpoint/test, ' +
+        'POST /listings/{id}/endpoint/rotate-secret]',
+      async () => {
+        for (const request of [
+          () => buyer.market.endpoint.get(listing),
+          () => buyer.market.endpoint.update(listing, { status: 'paused' }),
+          () => buyer.market.endpoint.test(listing),
+          () => buyer.market.endpoint.rotateSecret(listing),
+        ]) {
+          await expect(request()).rejects.toMatchObject({
+            status: 404,
+            code: 'NOT_FOUND',
+            details: { reason: 'endpoint_not_found' },
+          });
+        }
+        await expect(seller.market.endpoint.get('01995bad-5c00-7000-8000-00000000dead')).rejects.toMatchObject({
           status: 404,
-          code: 'NOT_FOUND',
-          details: { reason: 'endpoint_not_found' },
         });
-      }
-      await expect(seller.market.endpoint.get('01995bad-5c00-7000-8000-00000000dead')).rejects.toMatchObject({
-        status: 404,
-      });
-      expect(await sell({ still: 'open' })).toMatchObject({ billable: true });
-    });
+        expect(await sell({ still: 'open' })).toMatchObject({ billable: true });
+      },
+    );
 
     it('changes what it is given and leaves the rest [spec: PUT /listings/{id}/endpoint]', async () => {
       const own = await listServer(seller, server.url);

@@ -173,7 +173,8 @@ inEachMode('what concerns an account', ({ mode }) => {
         seller.id,
       ]);
       await client.query(
-        `INSERT INTO reputation.account_events (account_id, id, type, at, data) SELECT account_id, last_id, 'late', now(), '{}' FROM reputation.account_event_heads WHERE account_id = $1`,
+        `INSERT INTO reputation.account_events (account_id, id, type, at, data)
+         SELECT account_id, last_id, 'late', now(), '{}' FROM reputation.account_event_heads WHERE account_id = $1`,
         [seller.id],
       );
       await deliver(2);

@@ -152,7 +152,8 @@ inEachMode('under pressure', ({ mode }) => {
           { victim: 'postgres' },
         ],
   )(
-    'kill -9 of $victim leaves no caller waiting, what it interrupted is answered within seconds, and so is what is asked within seconds of its return',
+    'kill -9 of $victim leaves no caller waiting, what it interrupted is answered within seconds, ' +
+      'and so is what is asked within seconds of its return',
     async ({ victim, standIn }) => {
       const { calls, answers } = await startPaidCalls();
       const killedAt = performance.now();
@@ -214,7 +215,8 @@ inEachMode('under pressure', ({ mode }) => {
         await client.query("SELECT FROM payments_ledger.payments WHERE state = 'in_flight' FOR UPDATE");
         gate.open();
         // Both ledgers have begun to settle when one is paused, which then gets its locks.
-        const waiting = `SELECT DISTINCT pid FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted AND application_name = 'market payments_ledger'`;
+        const waiting = `SELECT DISTINCT pid FROM pg_locks JOIN pg_stat_activity USING (pid)
+          WHERE NOT granted AND application_name = 'market payments_ledger'`;
         await eventually(async () => expect((await client.query(waiting)).rowCount).toBeGreaterThanOrEqual(2), {
           withinMs: 20_000,
         });
@@ -228,7 +230,8 @@ inEachMode('under pressure', ({ mode }) => {
           const { rows: begun } = await client.query(
             `SELECT pid, xact_start FROM pg_stat_activity WHERE application_name = 'market payments_ledger' AND xact_start IS NOT NULL`,
           );
-          const open = `SELECT FROM pg_stat_activity a JOIN jsonb_to_recordset($1) AS b (pid int, xact_start timestamptz) USING (pid, xact_start)`;
+          const open = `SELECT FROM pg_stat_activity a
+            JOIN jsonb_to_recordset($1) AS b (pid int, xact_start timestamptz) USING (pid, xact_start)`;
           await eventually(async () => expect((await client.query(open, [JSON.stringify(begun)])).rowCount).toBe(0), {
             withinMs: RECOVERY_TIMEOUT_MS,
           });

@@ -191,53 +191,60 @@ inEachMode('the bounds of the OpenAPI document', (harness) => {
     );
   const withBodies = (): Operation[] => description.operations.filter(({ body }) => body && !body.isOpaque);
 
-  it('are those of every field: what is within is not found wrong, what is beyond is refused by name [spec: limit.listing-name, limit.listing-description, limit.docs, limit.connection-instructions, limit.risk-disclaimers-sla, limit.expected-delivery, limit.review-ratings]', async () => {
-    const probes = withBodies().flatMap((operation) => {
-      const { schema, examples } = operation.body!;
-      return members(examples[0] as Record<string, unknown>, schema).flatMap(
-        ({
-          path,
-          schema: member,
-          isRequired,
-          set,
-        }): { operation: Operation; path: string; body: object; isWithin: boolean; what: string; as?: object }[] => [
-          ...probesOf(besideNull(member)).map(({ value, isWithin, what }) => ({
-            operation,
+  it(
+    'are those of every field: what is within is not found wrong, what is beyond is refused by name ' +
+      '[spec: limit.listing-name, limit.listing-description, limit.docs, limit.connection-instructions, ' +
+      'limit.risk-disclaimers-sla, limit.expected-delivery, limit.review-ratings]',
+    async () => {
+      const probes = withBodies().flatMap((operation) => {
+        const { schema, examples } = operation.body!;
+        return members(examples[0] as Record<string, unknown>, schema).flatMap(
+          ({
             path,
-            body: set(value),
-            isWithin,
-            what,
-          })),
-          // In a POST, null for an optional field is the same as an absent field.
-          ...wrongTypes(member).map((value) => ({
-            operation,
-            path,
-            body: set(value),
-            isWithin: false,
-            what: JSON.stringify(value),
-            ...(value === null && !isRequired && operation.method === 'POST' && { as: set(undefined) }),
-          })),
-          ...(isRequired ? [{ operation, path, body: set(undefined), isWithin: false, what: 'nothing' }] : []),
-        ],
-      );
-    });
-    expect(probes.length).toBeGreaterThan(300);
-    // A value of the maximum length fits into a body. A longer one may make the body too large.
-    const refuses = (answer: RawAnswer, path: string): boolean =>
-      answer.status === 413 || namedIn(answer).some((field) => field === path || field.startsWith(`${path}.`));
-    const wrong = await inParallel(probes, async ({ operation, path, body, as, what, ...probe }) => {
-      const answer = await send(operation, { body });
-      const isWithin = as ? !refuses(await send(operation, { body: as }), path) : probe.isWithin;
-      return refuses(answer, path) === isWithin
-        ? [
-            `${operation.name}: ${path} of ${what} should be ${isWithin ? 'taken' : 'refused'}: ${answer.status} ${answer.text.slice(0, 300)}`,
-          ]
-        : [];
-    });
-    expect(wrong.flat()).toEqual([]);
-  }, 120_000);
+            schema: member,
+            isRequired,
+            set,
+          }): { operation: Operation; path: string; body: object; isWithin: boolean; what: string; as?: object }[] => [
+            ...probesOf(besideNull(member)).map(({ value, isWithin, what }) => ({
+              operation,
+              path,
+              body: set(value),
+              isWithin,
+              what,
+            })),
+            // In a POST, null for an optional field is the same as an absent field.
+            ...wrongTypes(member).map((value) => ({
+              operation,
+              path,
+              body: set(value),
+              isWithin: false,
+              what: JSON.stringify(value),
+              ...(value === null && !isRequired && operation.method === 'POST' && { as: set(undefined) }),
+            })),
+            ...(isRequired ? [{ operation, path, body: set(undefined), isWithin: false, what: 'nothing' }] : []),
+          ],
+        );
+      });
+      expect(probes.length).toBeGreaterThan(300);
+      // A value of the maximum length fits into a body. A longer one may make the body too large.
+      const refuses = (answer: RawAnswer, path: string): boolean =>
+        answer.status === 413 || namedIn(answer).some((field) => field === path || field.startsWith(`${path}.`));
+      const wrong = await inParallel(probes, async ({ operation, path, body, as, what, ...probe }) => {
+        const answer = await send(operation, { body });
+        const isWithin = as ? !refuses(await send(operation, { body: as }), path) : probe.isWithin;
+        return refuses(answer, path) === isWithin
+          ? [
+              `${operation.name}: ${path} of ${what} should be ${isWithin ? 'taken' : 'refused'}: ${answer.status} ` +
+                `${answer.text.slice(0, 300)}`,
+            ]
+          : [];
+      });
+      expect(wrong.flat()).toEqual([]);
+    },
+    120_000,
+  );
 
-  it('are those of every query parameter [spec: limit.page, GET /listings limit, GET /receipts and GET /reviews/{listingId} limit]', async () => {
+  it('are those of query fields [spec: limit.page, GET /listings limit, GET /receipts and GET /reviews/{listingId} limit]', async () => {
     const probes = description.operations.flatMap((operation) =>
       operation.parameters
         .filter((parameter) => parameter.in === 'query')
@@ -255,7 +262,8 @@ inEachMode('the bounds of the OpenAPI document', (harness) => {
       const answer = await send(operation, { query: `?${name}=${encodeURIComponent(String(value))}` });
       return namedIn(answer).includes(name) === isWithin
         ? [
-            `${operation.name}: ${name} of ${what} should be ${isWithin ? 'taken' : 'refused'}: ${answer.status} ${answer.text.slice(0, 300)}`,
+            `${operation.name}: ${name} of ${what} should be ${isWithin ? 'taken' : 'refused'}: ${answer.status} ` +
+              `${answer.text.slice(0, 300)}`,
           ]
         : [];
     });

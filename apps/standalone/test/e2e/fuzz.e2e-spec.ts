@@ -60,6 +60,9 @@ inEachMode('a fuzzer that knows the OpenAPI document', (harness) => {
           .map(([status, count]) => `${status}: ${count}`)
           .join('  ')}`,
     );
-    return `\n${harness.mode}: FUZZ_SEED=${SEED}, ${REQUESTS} requests, ${repeatedWrites} refused writes repeated under a digest of the database, ${seconds.toFixed(0)} s\n${lines.join('\n')}\n`;
+    return (
+      `\n${harness.mode}: FUZZ_SEED=${SEED}, ${REQUESTS} requests, ${repeatedWrites} refused writes repeated under ` +
+      `a digest of the database, ${seconds.toFixed(0)} s\n${lines.join('\n')}\n`
+    );
   }
 });

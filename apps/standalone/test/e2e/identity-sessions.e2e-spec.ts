@@ -250,7 +250,7 @@ inEachMode('a human', (harness) => {
     const claim = (market: Marketplace, body: object, agentId = agent.id): Promise<HttpAnswer> =>
       market.send('POST', `/agents/${agentId}/claim`, { body });
 
-    it('whose wallet agreed to it by name, and nothing is verified by that [spec: POST /agents/{agentId}/claim, authentication-rule.6]', async () => {
+    it('whose wallet agreed to it by name; it verifies nothing [spec: POST /agents/{agentId}/claim, authentication-rule.6]', async () => {
       const { message, nonce } = await human.challenge({
         wallet_address: agent.wallet.address,
         purpose: 'claim',

@@ -42,7 +42,7 @@ inEachMode('an agent', (harness) => {
     ['EVM', evmWallet],
     ['Solana', solanaWallet],
   ])('with an %s wallet', (_chain, newWallet: () => Wallet) => {
-    it('is given a challenge to sign and work to do, for as long as expires_in says [spec: POST /auth/challenge, limit.auth-challenge-lifetime]', async () => {
+    it('is given a challenge and work, good for expires_in [spec: POST /auth/challenge, limit.auth-challenge-lifetime]', async () => {
       const { address } = newWallet();
       const answer = await anyone.send('POST', '/auth/challenge', { body: { wallet_address: address } });
       expect(answer.status).toBe(200);
@@ -70,7 +70,7 @@ inEachMode('an agent', (harness) => {
       }
     });
 
-    it('registers by signing the message and solving the puzzle, and is shown its key once [spec: POST /register, registration-result, authentication-rule.3]', async () => {
+    it('registers by signature and work; key shown once [spec: POST /register, registration-result, authentication-rule.3]', async () => {
       const wallet = newWallet();
       const { message, nonce, pow } = await challengeFor(wallet);
       const powNonce = await solveProofOfWork(pow);
@@ -106,46 +106,51 @@ inEachMode('an agent', (harness) => {
       }
     });
 
-    it('sees itself with the key it gets [spec: GET /me, authentication-rule.7, profile.id, profile.display-name, profile.wallet-address, profile.account-type, profile.role, profile.is-verified, profile.bio-avatar-url-website, profile.created-at]', async () => {
-      const wallet = newWallet();
-      const before = Date.now() - 5_000;
-      const { registration } = await registerAgent(harness, { wallet, displayName: 'Grace 🐞' });
-      const answer = await new Marketplace({
-        baseUrl: harness.baseUrl,
-        authorization: registration.authorization_header,
-      }).send('GET', '/me');
-      expect(answer.status).toBe(200);
-      const me = bodyOf(answer).data as AgentProfile;
-      expect(me).toEqual({
-        id: registration.user_id,
-        display_name: 'Grace 🐞',
-        wallet_address: wallet.address,
-        account_type: 'agent',
-        role: 'both',
-        is_verified: false,
-        bio: null,
-        avatar_url: null,
-        website: null,
-        created_at: expect.stringMatching(TIMESTAMP),
-        wallets: [
-          {
-            id: expect.stringMatching(UUID),
-            address: wallet.address,
-            chain_type: wallet.chainType,
-            label: null,
-            is_primary: true,
-            is_default_payer: true,
-            is_default_payout: true,
-            capabilities: ['login', 'recovery', 'payer', 'payout'],
-            status: 'active',
-            created_at: expect.stringMatching(TIMESTAMP),
-          },
-        ],
-      });
-      expect(me.id).toMatch(UUID);
-      expect(Date.parse(me.created_at)).toBeGreaterThan(before);
-      expect(Date.parse(me.created_at)).toBeLessThan(Date.now() + 5_000);
-    });
+    it(
+      'sees itself with the key it gets ' +
+        '[spec: GET /me, authentication-rule.7, profile.id, profile.display-name, profile.wallet-address, ' +
+        'profile.account-type, profile.role, profile.is-verified, profile.bio-avatar-url-website, profile.created-at]',
+      async () => {
+        const wallet = newWallet();
+        const before = Date.now() - 5_000;
+        const { registration } = await registerAgent(harness, { wallet, displayName: 'Grace 🐞' });
+        const answer = await new Marketplace({
+          baseUrl: harness.baseUrl,
+          authorization: registration.authorization_header,
+        }).send('GET', '/me');
+        expect(answer.status).toBe(200);
+        const me = bodyOf(answer).data as AgentProfile;
+        expect(me).toEqual({
+          id: registration.user_id,
+          display_name: 'Grace 🐞',
+          wallet_address: wallet.address,
+          account_type: 'agent',
+          role: 'both',
+          is_verified: false,
+          bio: null,
+          avatar_url: null,
+          website: null,
+          created_at: expect.stringMatching(TIMESTAMP),
+          wallets: [
+            {
+              id: expect.stringMatching(UUID),
+              address: wallet.address,
+              chain_type: wallet.chainType,
+              label: null,
+              is_primary: true,
+              is_default_payer: true,
+              is_default_payout: true,
+              capabilities: ['login', 'recovery', 'payer', 'payout'],
+              status: 'active',
+              created_at: expect.stringMatching(TIMESTAMP),
+            },
+          ],
+        });
+        expect(me.id).toMatch(UUID);
+        expect(Date.parse(me.created_at)).toBeGreaterThan(before);
+        expect(Date.parse(me.created_at)).toBeLessThan(Date.now() + 5_000);
+      },
+    );
 
     it('registers once, also when it tries many times at once', async () => {
       const wallet = newWallet();
@@ -226,27 +231,32 @@ inEachMode('an agent', (harness) => {
       agent = await registerAgent(harness);
     });
 
-    it('creates them, each shown once [spec: POST /api-keys, api-key.id, api-key.name, api-key.key-prefix, api-key.scopes, api-key.is-active, api-key.created-at, api-key.key]', async () => {
-      const answer = await agent.market.send('POST', '/api-keys', {
-        body: { name: 'reader 📖', scopes: ['subscribe', 'read'] },
-      });
-      expect(answer.status).toBe(201);
-      const created = bodyOf(answer).data as CreatedApiKey;
-      expect(created).toEqual({
-        id: expect.stringMatching(UUID),
-        name: 'reader 📖',
-        key_prefix: created.key.slice(0, 12),
-        scopes: ['read', 'subscribe'],
-        is_active: true,
-        created_at: expect.stringMatching(TIMESTAMP),
-        expires_at: null,
-        budget: null,
-        key: expect.stringMatching(/^am_k_[0-9A-Za-z]{49}$/),
-      });
-      expect((await withKey(created.key).me()).id).toBe(agent.id);
-      expect((await withKey(created.key_prefix).send('GET', '/me')).status).toBe(401);
-      expect((await anyone.send('POST', '/api-keys', { body: { name: 'x', scopes: ['read'] } })).status).toBe(401);
-    });
+    it(
+      'creates them, each shown once ' +
+        '[spec: POST /api-keys, api-key.id, api-key.name, api-key.key-prefix, api-key.scopes, api-key.is-active, ' +
+        'api-key.created-at, api-key.key]',
+      async () => {
+        const answer = await agent.market.send('POST', '/api-keys', {
+          body: { name: 'reader 📖', scopes: ['subscribe', 'read'] },
+        });
+        expect(answer.status).toBe(201);
+        const created = bodyOf(answer).data as CreatedApiKey;
+        expect(created).toEqual({
+          id: expect.stringMatching(UUID),
+          name: 'reader 📖',
+          key_prefix: created.key.slice(0, 12),
+          scopes: ['read', 'subscribe'],
+          is_active: true,
+          created_at: expect.stringMatching(TIMESTAMP),
+          expires_at: null,
+          budget: null,
+          key: expect.stringMatching(/^am_k_[0-9A-Za-z]{49}$/),
+        });
+        expect((await withKey(created.key).me()).id).toBe(agent.id);
+        expect((await withKey(created.key_prefix).send('GET', '/me')).status).toBe(401);
+        expect((await anyone.send('POST', '/api-keys', { body: { name: 'x', scopes: ['read'] } })).status).toBe(401);
+      },
+    );
 
     it('lists what they are and never what they open with [spec: GET /api-keys, api-key.last-used-at, api-key.expires-at]', async () => {
       const owner = await registerAgent(harness);

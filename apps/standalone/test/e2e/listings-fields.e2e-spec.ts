@@ -371,7 +371,7 @@ inEachMode('a field of a listing', (harness) => {
   });
 
   describe('that nobody writes', () => {
-    it('is id, slug, provider, category, created_at, and gateway_url where calls are sold [spec: listing.read-only-fields, GET /listings/{listingId}]', async () => {
+    it('is id, slug, provider, category, created_at, gateway_url [spec: listing.read-only-fields, GET /listings/{listingId}]', async () => {
       const [category] = await anyone.categories();
       const { id } = await seller.market.listings.create(
         perCall({ name: `Read only ${randomBytes(4).toString('hex')}`, category_id: category!.id }),

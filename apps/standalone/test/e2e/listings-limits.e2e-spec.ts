@@ -5,7 +5,7 @@ import { attemptListing, free, perCall } from '../support/listings.js';
 import { inEachMode, registerAgent, stranger, type Agent } from '../support/harness.js';
 
 inEachMode('the work of a listing', (harness) => {
-  it('is a challenge of its seller, told with its difficulty, its algorithm and a hint [spec: POST /listings/challenge, authentication-rule.5]', async () => {
+  it('is a challenge of its seller, with difficulty, algorithm, hint [spec: POST /listings/challenge, authentication-rule.5]', async () => {
     const { market } = await registerAgent(harness);
     const answer = await market.send('POST', '/listings/challenge');
     expect(answer).toMatchObject({ status: 200, json: { success: true } });

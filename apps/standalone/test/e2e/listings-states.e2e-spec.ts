@@ -24,7 +24,7 @@ inEachMode('the state of a listing', (harness) => {
   /** Caches are at most a second old. */
   const soon = (check: () => Promise<void>) => eventually(check, { withinMs: 5_000 });
 
-  it('is draft or active from the first, as its seller says, active unless it says otherwise [spec: listing-state.none-to-draft-or-active, POST /listings]', async () => {
+  it('is active from the first, or draft if its seller says so [spec: listing-state.none-to-draft-or-active, POST /listings]', async () => {
     for (const [status, expected] of [
       [undefined, 'active'],
       ['active', 'active'],
@@ -57,22 +57,26 @@ inEachMode('the state of a listing', (harness) => {
     });
   });
 
-  it('goes from draft to active, and back, by a PATCH of its owner [spec: listing-state.draft-to-active, listing-state.active-to-draft, PATCH /listings/{listingId}]', async () => {
-    const { id, slug } = await seller.market.listings.create(free({ status: 'draft' }));
-    for (const status of ['active', 'draft', 'draft', 'active', 'active']) {
-      expect(await patch(seller, id, status)).toMatchObject({
-        status: 200,
-        json: { success: true, data: { id, slug, status } },
-      });
-      expect((await anyone.send('GET', `/listings/${id}`)).status).toBe(status === 'active' ? 200 : 404);
-    }
-    expect(await patch(other, id, 'draft')).toMatchObject({ status: 403, json: { error: { code: 'FORBIDDEN' } } });
-    expect((await anyone.send('PATCH', `/listings/${id}`, { body: { status: 'draft' } })).status).toBe(401);
-    for (const status of ['suspended', 'removed', '', null])
-      expect((await seller.market.send('PATCH', `/listings/${id}`, { body: { status } })).status).toBe(400);
-    expect(await statusOf(id)).toBe('active');
-    expect((await patch(seller, '01995bad-5c00-7000-8000-00000000dead', 'draft')).status).toBe(404);
-  });
+  it(
+    'goes from draft to active, and back, by a PATCH of its owner ' +
+      '[spec: listing-state.draft-to-active, listing-state.active-to-draft, PATCH /listings/{listingId}]',
+    async () => {
+      const { id, slug } = await seller.market.listings.create(free({ status: 'draft' }));
+      for (const status of ['active', 'draft', 'draft', 'active', 'active']) {
+        expect(await patch(seller, id, status)).toMatchObject({
+          status: 200,
+          json: { success: true, data: { id, slug, status } },
+        });
+        expect((await anyone.send('GET', `/listings/${id}`)).status).toBe(status === 'active' ? 200 : 404);
+      }
+      expect(await patch(other, id, 'draft')).toMatchObject({ status: 403, json: { error: { code: 'FORBIDDEN' } } });
+      expect((await anyone.send('PATCH', `/listings/${id}`, { body: { status: 'draft' } })).status).toBe(401);
+      for (const status of ['suspended', 'removed', '', null])
+        expect((await seller.market.send('PATCH', `/listings/${id}`, { body: { status } })).status).toBe(400);
+      expect(await statusOf(id)).toBe('active');
+      expect((await patch(seller, '01995bad-5c00-7000-8000-00000000dead', 'draft')).status).toBe(404);
+    },
+  );
 
   it('ends with the DELETE of a draft [spec: listing-state.draft-to-removed, DELETE /listings/{listingId}]', async () => {
     const { id, slug } = await seller.market.listings.create(free({ status: 'draft' }));
@@ -83,7 +87,7 @@ inEachMode('the state of a listing', (harness) => {
     expect((await remove(seller, id)).status).toBe(404);
   });
 
-  it('is suspended by the DELETE of what is active, and left over draft [spec: listing-state.active-to-suspended, DELETE /listings/{listingId}]', async () => {
+  it('is suspended by the DELETE of what is active [spec: listing-state.active-to-suspended, DELETE /listings/{listingId}]', async () => {
     const { id } = await seller.market.listings.create(perCall());
     expect(await remove(other, id)).toMatchObject({ status: 403, json: { error: { code: 'FORBIDDEN' } } });
     for (let count = 0; count < 2; count += 1)
@@ -220,7 +224,8 @@ inEachMode('the state of a listing', (harness) => {
     await soon(async () => {
       const { rowCount } = await withClient(harness.databaseUrl, (client) =>
         client.query(
-          `UPDATE catalog.endpoints SET failing_since = failing_since - interval '2 days' WHERE listing_id = $1 AND failing_since > now() - interval '1 day'`,
+          `UPDATE catalog.endpoints SET failing_since = failing_since - interval '2 days'
+           WHERE listing_id = $1 AND failing_since > now() - interval '1 day'`,
           [id],
         ),
       );

@@ -46,7 +46,8 @@ inEachMode('mass assignment', (harness) => {
 
   async function columnsOf(database: pg.Client): Promise<string[]> {
     const { rows } = await database.query<{ name: string }>(
-      "SELECT DISTINCT column_name AS name FROM information_schema.columns WHERE table_schema NOT IN ('information_schema', 'pg_catalog', 'public')",
+      `SELECT DISTINCT column_name AS name FROM information_schema.columns
+       WHERE table_schema NOT IN ('information_schema', 'pg_catalog', 'public')`,
     );
     return [...new Set([...rows.flatMap(({ name }) => [name, camelCase(name)]), ...BEYOND_TABLES])];
   }

@@ -261,7 +261,8 @@ inEachMode('an MCP client', (harness) => {
     [
       'what nests without end',
       200,
-      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"call_listing","arguments":{"listing":"x","body":{"a":${deep(100_000)}}}}}`,
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call",' +
+        `"params":{"name":"call_listing","arguments":{"listing":"x","body":{"a":${deep(100_000)}}}}}`,
     ],
   ])('is refused %s with %i', async (...[, status, body, more]) => {
     const answer = await post(body, more);

@@ -53,7 +53,7 @@ inEachMode('the headers of a paid call', (harness) => {
       expect((await post({ ...headers, 'Content-Type': type })).status).toBe(415);
   });
 
-  it('X-Market-Origin-Currency: is the currency that is paid, and one of three [spec: gateway.header-x-market-origin-currency]', async () => {
+  it('X-Market-Origin-Currency: is the currency that is paid, one of three [spec: gateway.header-x-market-origin-currency]', async () => {
     for (const currency of ['USDC', 'ETH', 'SOL']) {
       const { requirements } = await quote(buyer, shop.listing, { currency }, { 'X-Market-Origin-Currency': currency });
       expect(requirements).toMatchObject({
@@ -66,7 +66,7 @@ inEachMode('the headers of a paid call', (harness) => {
       expect((await call({ 'X-Market-Origin-Currency': currency })).status).toBe(400);
   });
 
-  it('X-Market-Origin-Chain-Id: is the chain that is paid on, by its whole id or its number, and one that is offered [spec: gateway.header-x-market-origin-chain-id]', async () => {
+  it('X-Market-Origin-Chain-Id: is the chain paid on, one that is offered [spec: gateway.header-x-market-origin-chain-id]', async () => {
     const { network } = (await quote(buyer, shop.listing, { chain: 'any' })).requirements;
     for (const chain of [network!, network!.split(':')[1]!]) {
       expect(
@@ -84,7 +84,7 @@ inEachMode('the headers of a paid call', (harness) => {
   });
 
   describe('X-Market-Origin-Wallet-Id', () => {
-    it('is an active wallet of the caller that may pay, on the chain of its route [spec: gateway.header-x-market-origin-wallet-id]', async () => {
+    it('is an active wallet of the caller that may pay, of the right chain [spec: gateway.header-x-market-origin-wallet-id]', async () => {
       const solana = await registerAgent(harness, { wallet: solanaWallet() });
       const [own, other] = await Promise.all([buyer, solana].map(walletOf));
       const paid = await quote(buyer, shop.listing, { wallet: 'own' }, { 'X-Market-Origin-Wallet-Id': own! });
@@ -141,7 +141,7 @@ inEachMode('the headers of a paid call', (harness) => {
     expect(shop.requests.length).toBe(before + 1);
   });
 
-  it('X-Market-Payment-Scheme and -Network: are the retry headers of the offer, may be left out, and contradict it nowhere [spec: gateway.header-x-market-payment-scheme-x-market-payment-network]', async () => {
+  it("X-Market-Payment-*: is the offer's or left out [spec: gateway.header-x-market-payment-scheme-x-market-payment-network]", async () => {
     const offer = await quote(buyer, shop.listing, { retry: 1 });
     const { 'X-Market-Payment-Scheme': scheme, 'X-Market-Payment-Network': network } = offer.retry_headers as Record<
       string,

@@ -130,7 +130,7 @@ inEachMode('the history of calls', ({ mode }) => {
     expect(JSON.stringify([await list(buyer), await list(seller)])).not.toContain('secret');
   });
 
-  it('shows a call that was paid and not delivered as refunded, and an offer nobody paid as expired, free of charge [spec: GET /gateway-requests]', async () => {
+  it('shows a call that was paid and not delivered as refunded, and an unpaid offer as expired [spec: GET /gateway-requests]', async () => {
     const nothing = {
       charged_amount: { amount_cents: 0, currency: 'USD' },
       fees: { fee_rate: 0.05, fee_amount_cents: 0, seller_receives_cents: 0 },

@@ -25,7 +25,7 @@ inEachMode('a paid call', (harness) => {
   });
 
   describe('unpaid', () => {
-    it('is answered with what to pay, in the shape of the contract, and reaches no seller [spec: call-sequence-rule.1, gateway-rule.1, error.402 PAYMENT_REQUIRED]', async () => {
+    it('is told what to pay, and reaches no seller [spec: call-sequence-rule.1, gateway-rule.1, error.402 PAYMENT_REQUIRED]', async () => {
       const before = shop.requests.length;
       const answer = await callOnce(buyer, shop.listing, { city: 'Berlin' });
       expect(answer.status).toBe(402);
@@ -86,7 +86,7 @@ inEachMode('a paid call', (harness) => {
   });
 
   describe('paid', () => {
-    it('is forwarded signed, with the very bytes of the buyer, and answered with what the seller said [spec: call-sequence-rule.2, gateway-rule.2, gateway-rule.5, gateway-result]', async () => {
+    it('is forwarded byte for byte and answered [spec: call-sequence-rule.2, gateway-rule.2, gateway-rule.5, gateway-result]', async () => {
       const body = '{ "q": "naïve \\u00e9 🦀", "n": 1.50, "big": 1e2 }';
       const relayRequestId = await payFor(buyer, shop.listing, body);
       const answer = await callOnce(buyer, shop.listing, body, withRelayId(relayRequestId));
@@ -255,7 +255,7 @@ inEachMode('a paid call', (harness) => {
       );
     });
 
-    it('is not final yet is pending, and good once it is, on the same id [spec: call-sequence-rule.3, gateway-rule.3, error.202]', async () => {
+    it('is not final is pending, and good once it is, on the same id [spec: call-sequence-rule.3, gateway-rule.3, error.202]', async () => {
       const relayRequestId = await payFor(buyer, shop.listing, { waiting: 2 }, 'pending');
       const early = await callOnce(buyer, shop.listing, { waiting: 2 }, withRelayId(relayRequestId));
       expect([early.status, early.headers.get('retry-after')]).toEqual([202, expect.stringMatching(/^\d+$/)]);
@@ -389,7 +389,7 @@ inEachMode('a paid call', (harness) => {
       await narrow.close();
     });
 
-    it('refuses an explicit route that does not carry so low a price, as the contract says it, and never calls the seller; the recommended one is paid and answered [spec: gateway-rule.6, error.400 PAYMENT_ROUTE_MINIMUM_NOT_MET]', async () => {
+    it('refuses an explicit route that carries no such price [spec: gateway-rule.6, error.400 PAYMENT_ROUTE_MINIMUM_NOT_MET]', async () => {
       const cheap = await openShop(seller, undefined, { pricing_amount: 0.02, preferred_currency: 'USDC' });
       const answer = await callOnce(
         buyer,
@@ -474,7 +474,7 @@ inEachMode('a paid call', (harness) => {
   describe('with an Idempotency-Key', () => {
     const key = (name: string): Record<string, string> => ({ 'Idempotency-Key': `${harness.mode}-${name}` });
 
-    it('may use it on the unpaid and on the paid attempt, and again after: the kept answer says that it is one [spec: gateway.header-idempotency-key]', async () => {
+    it('may use it on the unpaid and the paid attempt, and after for the kept answer [spec: gateway.header-idempotency-key]', async () => {
       const offer = await quote(buyer, shop.listing, { key: 1 }, key('one'));
       await buyer.market.sandbox.pay(offer.relay_request_id);
       const paid = await callOnce(

@@ -59,7 +59,7 @@ inEachMode('payment routes', (harness) => {
     });
   });
 
-  it('are chosen by the headers they name, at the price they name [spec: gateway.header-x-market-origin-currency, gateway.header-x-market-origin-chain-id]', async () => {
+  it('are chosen by their headers [spec: gateway.header-x-market-origin-currency, gateway.header-x-market-origin-chain-id]', async () => {
     const amounts: Record<string, string> = {};
     for (const { currency, network, headers } of await routes()) {
       const { requirements } = await quote(buyer, shop.listing, { by: currency }, headers);

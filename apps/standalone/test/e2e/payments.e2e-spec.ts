@@ -17,7 +17,19 @@ const RETIRED = [
 ];
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 /** Counts rows in all tables that record money. */
-const COUNT_ROWS = `SELECT ${['payments', 'journal_transactions', 'postings', 'accounts', 'receipts', 'subscriptions', 'sandbox_transfers', 'idempotency_keys', 'outbox'].map((table) => `(SELECT count(*) FROM payments_ledger.${table})::int AS ${table}`).join(', ')}`;
+const COUNT_ROWS = `SELECT ${[
+  'payments',
+  'journal_transactions',
+  'postings',
+  'accounts',
+  'receipts',
+  'subscriptions',
+  'sandbox_transfers',
+  'idempotency_keys',
+  'outbox',
+]
+  .map((table) => `(SELECT count(*) FROM payments_ledger.${table})::int AS ${table}`)
+  .join(', ')}`;
 
 inEachMode('payments', (harness) => {
   let seller: Agent;

@@ -137,7 +137,7 @@ inEachMode('payouts of an operator who is the merchant of record', ({ mode }) =>
     expect(await chain.balanceOf(USDC, wallet)).toBe(1_500_000n);
   });
 
-  it('that may have been paid are exported to nobody again, by whomever and however often, until the operator says that they were not', async () => {
+  it('that may have been paid are exported to nobody again, however often, until the operator says that they were not', async () => {
     const [one, two] = sellers;
     const payable = (rows: string[][]): string[][] => rows.filter(([, , receiver]) => receiver !== '');
     const held = await exported('--minimum', '0.475');
@@ -226,7 +226,7 @@ inEachMode('payouts of an operator who is the merchant of record', ({ mode }) =>
     expect((await admin('audit')).output).toContain(`payouts confirm\t${NETWORK} ${transaction}`);
   });
 
-  it('are posted once, however often and by however many at once they are confirmed, and from addresses of the operator alone', async () => {
+  it('are posted once, however often and by how many at once they are confirmed, and from addresses of the operator alone', async () => {
     await sell(1, 1);
     await exported();
     const [one, two] = sellers;
@@ -272,7 +272,7 @@ inEachMode('payouts of an operator who is the merchant of record', ({ mode }) =>
     );
   });
 
-  it('are posted by the next that asks where the one before was killed, once, and more than was due comes off what is due next', async () => {
+  it('are posted by the next that asks where the one before was killed, once; more than was due comes off what is due next', async () => {
     await sell(1);
     await exported();
     const [one] = sellers;

@@ -36,34 +36,39 @@ inEachMode('reviews', (harness) => {
     return [answer.status, bodyOf(answer).error!.code, reasonOf(answer)];
   };
 
-  it('are written by who bought, with what the contract says, and listed at once [spec: review.id, review.listing-id, review.accuracy-rating, review.reliability-rating, review.value-rating, review.title, review.comment, review.reviewer, review.created-at, POST /reviews/{listingId}]', async () => {
-    const buyer = await newBuyer();
-    const answer = await attempt(buyer, { ...GOOD, title: 'Well 👩', comment: 'It said what it was asked.' });
-    expect([answer.status, bodyOf(answer)]).toEqual([
-      201,
-      {
-        success: true,
-        data: {
-          id: expect.stringMatching(UUID),
-          listing_id: shop.listing.id,
-          accuracy_rating: 5,
-          reliability_rating: 4,
-          value_rating: 3,
-          title: 'Well 👩',
-          comment: 'It said what it was asked.',
-          reviewer: { id: buyer.id, display_name: 'Buyer', account_type: 'agent' },
-          created_at: expect.stringMatching(TIMESTAMP),
+  it(
+    'are written by who bought, with what the contract says, and listed at once ' +
+      '[spec: review.id, review.listing-id, review.accuracy-rating, review.reliability-rating, review.value-rating, ' +
+      'review.title, review.comment, review.reviewer, review.created-at, POST /reviews/{listingId}]',
+    async () => {
+      const buyer = await newBuyer();
+      const answer = await attempt(buyer, { ...GOOD, title: 'Well 👩', comment: 'It said what it was asked.' });
+      expect([answer.status, bodyOf(answer)]).toEqual([
+        201,
+        {
+          success: true,
+          data: {
+            id: expect.stringMatching(UUID),
+            listing_id: shop.listing.id,
+            accuracy_rating: 5,
+            reliability_rating: 4,
+            value_rating: 3,
+            title: 'Well 👩',
+            comment: 'It said what it was asked.',
+            reviewer: { id: buyer.id, display_name: 'Buyer', account_type: 'agent' },
+            created_at: expect.stringMatching(TIMESTAMP),
+          },
         },
-      },
-    ]);
-    expect((await anyone.reviews.list(shop.listing)).data[0]).toEqual(bodyOf(answer).data);
-    expect(await (await newBuyer()).market.reviews.create(shop.listing, GOOD)).toMatchObject({
-      title: null,
-      comment: null,
-    });
-  });
+      ]);
+      expect((await anyone.reviews.list(shop.listing)).data[0]).toEqual(bodyOf(answer).data);
+      expect(await (await newBuyer()).market.reviews.create(shop.listing, GOOD)).toMatchObject({
+        title: null,
+        comment: null,
+      });
+    },
+  );
 
-  it('take three whole ratings of 1 to 5, a title of 200 and a comment of 5000 characters, and nothing else [spec: limit.review-ratings]', async () => {
+  it('take three whole ratings of 1 to 5, a title of 200, a comment of 5000 characters, no more [spec: limit.review-ratings]', async () => {
     const buyer = await newBuyer();
     const wrong: object[] = [
       {},
@@ -156,7 +161,7 @@ inEachMode('reviews', (harness) => {
     expect((await attempt(subscriber, GOOD, paid.id)).status).toBe(201);
   });
 
-  it('are written within 30 days of the start of the subscription, and of the latest billable call [spec: limit.review-window]', async () => {
+  it('are written within 30 days of the start of the subscription and the latest billable call [spec: limit.review-window]', async () => {
     const age = (
       table: string,
       column: string,
@@ -184,33 +189,37 @@ inEachMode('reviews', (harness) => {
     expect((await attempt(buyer)).status).toBe(201);
   });
 
-  it('are listed newest first, in pages of 20 and at most 50 [spec: GET /reviews/{listingId}, GET /receipts and GET /reviews/{listingId} limit, limit.page]', async () => {
-    const feed = await listFeed(seller, freeFeed);
-    const readers = await Promise.all(
-      Array.from({ length: 23 }, () => registerAgent(harness, { displayName: 'Reader' })),
-    );
-    await Promise.all(readers.map(({ market }) => market.subscribe(feed)));
-    for (const { market } of readers) await market.reviews.create(feed, GOOD);
-    const first = await anyone.reviews.list(feed);
-    expect(first.pagination).toEqual({ page: 1, limit: 20, total: 23, totalPages: 2 });
-    expect(first.data.map(({ reviewer }) => reviewer.id)).toEqual(
-      readers
-        .map(({ id }) => id)
-        .reverse()
-        .slice(0, 20),
-    );
-    const second = await anyone.reviews.list(feed.slug, { page: 2 });
-    expect(second.data.map(({ reviewer }) => reviewer)).toEqual(
-      readers
-        .slice(0, 3)
-        .reverse()
-        .map(({ id }) => ({ id, display_name: 'Reader', account_type: 'agent' })),
-    );
-    expect((await anyone.reviews.list(feed, { page: 3 })).data).toEqual([]);
-    expect((await anyone.reviews.list(feed, { limit: 50 })).data).toHaveLength(23);
-    for (const query of ['limit=51', 'limit=0', 'page=0', 'page=x', 'sort=oldest'])
-      expect((await anyone.send('GET', `/reviews/${feed.id}?${query}`)).status).toBe(400);
-  });
+  it(
+    'are listed newest first, in pages of 20 and at most 50 ' +
+      '[spec: GET /reviews/{listingId}, GET /receipts and GET /reviews/{listingId} limit, limit.page]',
+    async () => {
+      const feed = await listFeed(seller, freeFeed);
+      const readers = await Promise.all(
+        Array.from({ length: 23 }, () => registerAgent(harness, { displayName: 'Reader' })),
+      );
+      await Promise.all(readers.map(({ market }) => market.subscribe(feed)));
+      for (const { market } of readers) await market.reviews.create(feed, GOOD);
+      const first = await anyone.reviews.list(feed);
+      expect(first.pagination).toEqual({ page: 1, limit: 20, total: 23, totalPages: 2 });
+      expect(first.data.map(({ reviewer }) => reviewer.id)).toEqual(
+        readers
+          .map(({ id }) => id)
+          .reverse()
+          .slice(0, 20),
+      );
+      const second = await anyone.reviews.list(feed.slug, { page: 2 });
+      expect(second.data.map(({ reviewer }) => reviewer)).toEqual(
+        readers
+          .slice(0, 3)
+          .reverse()
+          .map(({ id }) => ({ id, display_name: 'Reader', account_type: 'agent' })),
+      );
+      expect((await anyone.reviews.list(feed, { page: 3 })).data).toEqual([]);
+      expect((await anyone.reviews.list(feed, { limit: 50 })).data).toHaveLength(23);
+      for (const query of ['limit=51', 'limit=0', 'page=0', 'page=x', 'sort=oldest'])
+        expect((await anyone.send('GET', `/reviews/${feed.id}?${query}`)).status).toBe(400);
+    },
+  );
 
   it('of a listing that is not there, or not to be seen, are not found', async () => {
     const buyer = await registerAgent(harness);
@@ -263,70 +272,79 @@ inEachMode('the score of an agent', (harness) => {
     });
   });
 
-  it('is scored by what was measured and what buyers say of it [spec: score.agent-id, score.status, score.market-score, score.score-tier, score.provisional, score.components, score.categories, score.capability, score.meta, limit.score-scale, GET /agents/{agentId}/score]', async () => {
-    const [category] = await anyone.categories();
-    const seller = await registerAgent(harness);
-    let works = true;
-    const shop = await openShop(seller, () => (works ? { fine: true } : reply(500, {})), { category_id: category!.id });
-    const buyer = await registerAgent(harness);
-    const buy = (n: number, retries = 0) =>
-      buyer.market.call(shop.listing, { n }, { pay: sandboxPayer(buyer.market), retries });
-    for (let n = 0; n < 3; n += 1) await buy(n);
-    works = false;
-    expect((await buy(3)).billable).toBe(false);
+  it(
+    'is scored by what was measured and what buyers say of it ' +
+      '[spec: score.agent-id, score.status, score.market-score, score.score-tier, score.provisional, ' +
+      'score.components, score.categories, score.capability, score.meta, limit.score-scale, ' +
+      'GET /agents/{agentId}/score]',
+    async () => {
+      const [category] = await anyone.categories();
+      const seller = await registerAgent(harness);
+      let works = true;
+      const shop = await openShop(seller, () => (works ? { fine: true } : reply(500, {})), {
+        category_id: category!.id,
+      });
+      const buyer = await registerAgent(harness);
+      const buy = (n: number, retries = 0) =>
+        buyer.market.call(shop.listing, { n }, { pay: sandboxPayer(buyer.market), retries });
+      for (let n = 0; n < 3; n += 1) await buy(n);
+      works = false;
+      expect((await buy(3)).billable).toBe(false);
 
-    const scoreWhere = (holds: (score: AgentScore) => boolean): Promise<AgentScore> =>
-      eventually(
-        async () => {
-          const score = await anyone.score(seller.id);
-          expect(holds(score)).toBe(true);
-          return score;
+      const scoreWhere = (holds: (score: AgentScore) => boolean): Promise<AgentScore> =>
+        eventually(
+          async () => {
+            const score = await anyone.score(seller.id);
+            expect(holds(score)).toBe(true);
+            return score;
+          },
+          { withinMs: 15_000 },
+        );
+      const before = await scoreWhere(({ meta }) => meta.total_events === 4);
+      const share = expect.any(Number) as number;
+      expect(before).toEqual({
+        agent_id: seller.id,
+        status: 'scored',
+        market_score: share,
+        score_tier: 'bronze',
+        provisional: { reason: 'few_transactions', transactions: 3, required: 10 },
+        components: { reliability: 750, accuracy: 750, volume: share, longevity: share, reputation: 750 },
+        categories: [
+          {
+            category_id: category!.id,
+            category: { name: category!.name, slug: category!.slug },
+            score: share,
+            transaction_count: 3,
+            avg_review_rating: null,
+            success_rate: 0.75,
+          },
+        ],
+        capability: { avg_pow_solve_ms: share, best_pow_solve_ms: share },
+        meta: {
+          total_events: 4,
+          total_transactions: 3,
+          last_active_at: expect.stringMatching(TIMESTAMP),
+          freshness: 'fresh',
+          scored_at: expect.stringMatching(TIMESTAMP),
         },
-        { withinMs: 15_000 },
-      );
-    const before = await scoreWhere(({ meta }) => meta.total_events === 4);
-    const share = expect.any(Number) as number;
-    expect(before).toEqual({
-      agent_id: seller.id,
-      status: 'scored',
-      market_score: share,
-      score_tier: 'bronze',
-      provisional: { reason: 'few_transactions', transactions: 3, required: 10 },
-      components: { reliability: 750, accuracy: 750, volume: share, longevity: share, reputation: 750 },
-      categories: [
-        {
-          category_id: category!.id,
-          category: { name: category!.name, slug: category!.slug },
-          score: share,
-          transaction_count: 3,
-          avg_review_rating: null,
-          success_rate: 0.75,
-        },
-      ],
-      capability: { avg_pow_solve_ms: share, best_pow_solve_ms: share },
-      meta: {
-        total_events: 4,
-        total_transactions: 3,
-        last_active_at: expect.stringMatching(TIMESTAMP),
-        freshness: 'fresh',
-        scored_at: expect.stringMatching(TIMESTAMP),
-      },
-    });
-    for (const value of [before.market_score, ...Object.values(before.components), before.categories[0]!.score]) {
-      expect(value).toBeGreaterThanOrEqual(0);
-      expect(value).toBeLessThanOrEqual(1000);
-    }
-    expect(before.market_score).toBeCloseTo((750 * 750 * before.components.volume) / 1e6, 0);
-    expect(before.market_score).toBeGreaterThan(50);
-    expect(before.capability.best_pow_solve_ms!).toBeLessThanOrEqual(before.capability.avg_pow_solve_ms!);
+      });
+      for (const value of [before.market_score, ...Object.values(before.components), before.categories[0]!.score]) {
+        expect(value).toBeGreaterThanOrEqual(0);
+        expect(value).toBeLessThanOrEqual(1000);
+      }
+      expect(before.market_score).toBeCloseTo((750 * 750 * before.components.volume) / 1e6, 0);
+      expect(before.market_score).toBeGreaterThan(50);
+      expect(before.capability.best_pow_solve_ms!).toBeLessThanOrEqual(before.capability.avg_pow_solve_ms!);
 
-    await buyer.market.reviews.create(shop.listing, { accuracy_rating: 5, reliability_rating: 3, value_rating: 4 });
-    const after = await scoreWhere(({ meta }) => meta.total_events === 5);
-    expect(after.categories[0]!.avg_review_rating).toBe(4);
-    expect(after.components).toMatchObject({ accuracy: 1000, reputation: 750 });
-    expect(after.provisional).toEqual(before.provisional);
-    await shop.close();
-  }, 60_000);
+      await buyer.market.reviews.create(shop.listing, { accuracy_rating: 5, reliability_rating: 3, value_rating: 4 });
+      const after = await scoreWhere(({ meta }) => meta.total_events === 5);
+      expect(after.categories[0]!.avg_review_rating).toBe(4);
+      expect(after.components).toMatchObject({ accuracy: 1000, reputation: 750 });
+      expect(after.provisional).toEqual(before.provisional);
+      await shop.close();
+    },
+    60_000,
+  );
 
   it('is nothing special for buying of oneself through others', async () => {
     const [seller, other] = await Promise.all([registerAgent(harness), registerAgent(harness)]);

@@ -80,7 +80,7 @@ inEachMode('search', (harness) => {
       expect((await answer(`page=${page}`)).status).toBe(400);
   });
 
-  it('understands words, phrases, OR and minus, inflected and misspelt words, of name, description and tags [spec: GET /listings]', async () => {
+  it('understands words, phrases, OR and minus, inflected and misspelt, of name, description and tags [spec: GET /listings]', async () => {
     const kite = `${mark}kite`;
     const [glass, paper, both] = [
       await create({ name: 'Glass translations', tags: [kite] }),

@@ -79,7 +79,9 @@ inEachMode('an x402 client without a key', (harness) => {
     await client.connect();
     try {
       const { rows } = await client.query(
-        'SELECT (SELECT count(*) FROM payments_ledger.payments) AS payments, (SELECT count(*) FROM identity.accounts) AS accounts, (SELECT count(*) FROM gateway.gateway_requests) AS requests',
+        `SELECT (SELECT count(*) FROM payments_ledger.payments) AS payments,
+           (SELECT count(*) FROM identity.accounts) AS accounts,
+           (SELECT count(*) FROM gateway.gateway_requests) AS requests`,
       );
       return rows[0];
     } finally {

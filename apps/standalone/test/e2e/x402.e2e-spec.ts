@@ -150,7 +150,7 @@ inEachMode('a stock x402 client', (harness) => {
     ]).toEqual([409, 'request_body_mismatch']);
   });
 
-  it('pays one call with one signature: handed in for other offers, listings and without a key, at once and later, it calls one seller', async () => {
+  it('pays one call with one signature: for other offers, listings and without a key, at once and later, it calls one seller', async () => {
     const other = await openShop(seller, undefined, { pricing_amount: 0.25 });
     try {
       const headers = { authorization: buyer.registration.authorization_header, 'content-type': 'application/json' };

@@ -59,7 +59,8 @@ describe('the audit', () => {
     const tables = await query<{
       name: string;
     }>(`SELECT table_schema || '.' || table_name AS name FROM information_schema.tables
-      WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ('information_schema', 'pg_catalog', 'public') AND table_name NOT IN ('operator_actions', 'payments_mode')`);
+      WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ('information_schema', 'pg_catalog', 'public')
+        AND table_name NOT IN ('operator_actions', 'payments_mode')`);
     const rows = await query(
       tables
         .map(

@@ -190,7 +190,8 @@ describeNeeding('nats-server')('doctor: NATS', () => {
       async (url) => {
         const { subject } = topology['api-gateway'].subscribes[0]!;
         expect(await problemsWith(envOf(url))).toEqual([
-          `NATS of api-gateway: NATS_NKEY_SEED: its user may not subscribe to ${subject}; run deploy/nats/generate-keys.mjs again and reload the server`,
+          `NATS of api-gateway: NATS_NKEY_SEED: its user may not subscribe to ${subject}; ` +
+            'run deploy/nats/generate-keys.mjs again and reload the server',
         ]);
       },
     );

@@ -46,7 +46,8 @@ describe('what is kept, and for how long', () => {
     every.mock.restore();
     const tables = await withClient(databaseUrl, async (client) => {
       const { rows } = await client.query<{ name: string }>(`SELECT table_schema || '.' || table_name AS name
-        FROM information_schema.tables WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ('information_schema', 'pg_catalog', 'public')`);
+        FROM information_schema.tables
+        WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ('information_schema', 'pg_catalog', 'public')`);
       return rows.map(({ name }) => name);
     });
     const rows = documented();

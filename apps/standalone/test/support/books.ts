@@ -7,61 +7,93 @@ import type { Harness } from './harness.js';
 const NEVER: Record<string, string> = {
   'a journal transaction that does not balance, or moves nothing': `
     SELECT t.id FROM payments_ledger.journal_transactions t LEFT JOIN payments_ledger.postings p ON p.transaction_id = t.id
-    GROUP BY t.id HAVING count(p.id) < 2 OR sum(CASE p.direction WHEN 'credit' THEN p.amount_micros ELSE -p.amount_micros END) <> 0`,
+    GROUP BY t.id
+    HAVING count(p.id) < 2 OR sum(CASE p.direction WHEN 'credit' THEN p.amount_micros ELSE -p.amount_micros END) <> 0`,
   'money in the books that came from nowhere': `SELECT sum(balance_micros) FROM payments_ledger.accounts HAVING sum(balance_micros) <> 0`,
   'an account whose balance is not the sum of its postings': `
     SELECT a.address FROM payments_ledger.accounts a LEFT JOIN payments_ledger.postings p ON p.account = a.address
-    GROUP BY a.address HAVING a.balance_micros <> coalesce(sum(CASE p.direction WHEN 'credit' THEN p.amount_micros ELSE -p.amount_micros END), 0)`,
+    GROUP BY a.address
+    HAVING a.balance_micros
+      <> coalesce(sum(CASE p.direction WHEN 'credit' THEN p.amount_micros ELSE -p.amount_micros END), 0)`,
   'a gap in the journal, or a hash that is there twice': `
-    SELECT sequence FROM (SELECT sequence, row_number() OVER (ORDER BY sequence) AS n, count(*) OVER (PARTITION BY hash) AS same FROM payments_ledger.journal_transactions) j WHERE sequence <> n OR same > 1`,
+    SELECT sequence FROM (
+      SELECT sequence, row_number() OVER (ORDER BY sequence) AS n, count(*) OVER (PARTITION BY hash) AS same
+      FROM payments_ledger.journal_transactions
+    ) j WHERE sequence <> n OR same > 1`,
   'a charge without a completed payment, or a completed payment without exactly one charge of its price': `
     SELECT p.relay_request_id FROM payments_ledger.payments p
-    LEFT JOIN payments_ledger.journal_transactions t ON t.payment_id = p.id AND t.reason = CASE p.purpose WHEN 'call' THEN 'call_completed' ELSE 'subscription_started' END
+    LEFT JOIN payments_ledger.journal_transactions t ON t.payment_id = p.id
+      AND t.reason = CASE p.purpose WHEN 'call' THEN 'call_completed' ELSE 'subscription_started' END
     LEFT JOIN payments_ledger.postings o ON o.transaction_id = t.id AND o.type = 'direct_payment'
     WHERE p.purpose <> 'fee'
-    GROUP BY p.id HAVING count(o.id) <> CASE WHEN p.state = 'completed' THEN 1 ELSE 0 END OR coalesce(sum(o.amount_micros), 0) <> CASE WHEN p.state = 'completed' THEN p.gross_micros ELSE 0 END`,
+    GROUP BY p.id
+    HAVING count(o.id) <> CASE WHEN p.state = 'completed' THEN 1 ELSE 0 END
+      OR coalesce(sum(o.amount_micros), 0) <> CASE WHEN p.state = 'completed' THEN p.gross_micros ELSE 0 END`,
   'fees that were paid and not booked once on the debt of their payer, or booked and not paid': `
     SELECT p.id FROM payments_ledger.payments p
     LEFT JOIN payments_ledger.journal_transactions t ON t.payment_id = p.id
-    LEFT JOIN payments_ledger.postings o ON o.transaction_id = t.id AND o.account = 'agent:' || p.buyer_id || ':fees' AND o.direction = 'credit' AND t.reason = 'fees_paid'
-    WHERE p.purpose = 'fee' GROUP BY p.id HAVING count(o.id) <> CASE WHEN p.state = 'completed' THEN 1 ELSE 0 END OR coalesce(sum(o.amount_micros), 0) <> CASE WHEN p.state = 'completed' THEN p.gross_micros ELSE 0 END`,
+    LEFT JOIN payments_ledger.postings o ON o.transaction_id = t.id
+      AND o.account = 'agent:' || p.buyer_id || ':fees' AND o.direction = 'credit' AND t.reason = 'fees_paid'
+    WHERE p.purpose = 'fee'
+    GROUP BY p.id
+    HAVING count(o.id) <> CASE WHEN p.state = 'completed' THEN 1 ELSE 0 END
+      OR coalesce(sum(o.amount_micros), 0) <> CASE WHEN p.state = 'completed' THEN p.gross_micros ELSE 0 END`,
   'a subscription that was not paid for, at its price, by its consumer, or a payment that started none or two': `
     SELECT p.id, s.id FROM (SELECT * FROM payments_ledger.payments WHERE purpose = 'subscription' AND state = 'completed') p
-    FULL JOIN (SELECT * FROM payments_ledger.subscriptions WHERE price_micros > 0) s ON s.payment_id = p.id AND s.consumer_id = p.buyer_id AND s.listing_id = p.listing_id AND s.price_micros = p.gross_micros
+    FULL JOIN (SELECT * FROM payments_ledger.subscriptions WHERE price_micros > 0) s ON s.payment_id = p.id
+      AND s.consumer_id = p.buyer_id AND s.listing_id = p.listing_id AND s.price_micros = p.gross_micros
     WHERE p.id IS NULL OR s.id IS NULL`,
   'two active subscriptions of one consumer to one listing': `
-    SELECT consumer_id, listing_id FROM payments_ledger.subscriptions WHERE status = 'active' GROUP BY consumer_id, listing_id HAVING count(*) > 1`,
+    SELECT consumer_id, listing_id FROM payments_ledger.subscriptions WHERE status = 'active'
+    GROUP BY consumer_id, listing_id HAVING count(*) > 1`,
   'a completed payment without one receipt a side, or a receipt without one': `
     SELECT p.id FROM payments_ledger.payments p LEFT JOIN payments_ledger.receipts r ON r.payment_id = p.id
-    WHERE p.purpose <> 'fee' GROUP BY p.id HAVING count(r.id) FILTER (WHERE r.recipient_type = 'buyer' AND r.recipient_id = p.buyer_id) <> CASE WHEN p.state = 'completed' THEN 1 ELSE 0 END
-                      OR count(r.id) FILTER (WHERE r.recipient_type = 'seller' AND r.recipient_id = p.seller_id) <> CASE WHEN p.state = 'completed' THEN 1 ELSE 0 END
-                      OR count(r.id) <> CASE WHEN p.state = 'completed' THEN 2 ELSE 0 END`,
+    WHERE p.purpose <> 'fee'
+    GROUP BY p.id
+    HAVING count(r.id) FILTER (WHERE r.recipient_type = 'buyer' AND r.recipient_id = p.buyer_id)
+        <> CASE WHEN p.state = 'completed' THEN 1 ELSE 0 END
+      OR count(r.id) FILTER (WHERE r.recipient_type = 'seller' AND r.recipient_id = p.seller_id)
+        <> CASE WHEN p.state = 'completed' THEN 1 ELSE 0 END
+      OR count(r.id) <> CASE WHEN p.state = 'completed' THEN 2 ELSE 0 END`,
   'two receipts of one payment that tell different stories': `
-    SELECT payment_id FROM payments_ledger.receipts GROUP BY payment_id HAVING count(DISTINCT (request_digest, response_digest, seller_status_code)) > 1`,
+    SELECT payment_id FROM payments_ledger.receipts
+    GROUP BY payment_id HAVING count(DISTINCT (request_digest, response_digest, seller_status_code)) > 1`,
   'a receipt for another answer than the one that is kept': `
-    SELECT r.id FROM payments_ledger.receipts r JOIN payments_ledger.payments p ON p.id = r.payment_id JOIN gateway.gateway_requests g ON g.id = p.gateway_request_id
-    WHERE g.response_digest IS DISTINCT FROM r.response_digest OR g.body_digest <> r.request_digest OR g.seller_status_code <> r.seller_status_code`,
+    SELECT r.id FROM payments_ledger.receipts r
+    JOIN payments_ledger.payments p ON p.id = r.payment_id
+    JOIN gateway.gateway_requests g ON g.id = p.gateway_request_id
+    WHERE g.response_digest IS DISTINCT FROM r.response_digest
+      OR g.body_digest <> r.request_digest OR g.seller_status_code <> r.seller_status_code`,
   'a completed payment whose answer is not kept': `
-    SELECT p.id FROM payments_ledger.payments p LEFT JOIN gateway.gateway_requests g ON g.id = p.gateway_request_id WHERE p.state = 'completed' AND p.purpose = 'call' AND g.result_json IS NULL`,
+    SELECT p.id FROM payments_ledger.payments p
+    LEFT JOIN gateway.gateway_requests g ON g.id = p.gateway_request_id
+    WHERE p.state = 'completed' AND p.purpose = 'call' AND g.result_json IS NULL`,
   'a payment that buys a call, was not paid in full, and has no signature that will pay it': `
     SELECT id FROM payments_ledger.payments
-    WHERE state IN ('completed', 'in_flight', 'verified') AND received_base_units < amount_base_units AND (state = 'completed' OR authorization_id IS NULL)`,
+    WHERE state IN ('completed', 'in_flight', 'verified') AND received_base_units < amount_base_units
+      AND (state = 'completed' OR authorization_id IS NULL)`,
   'more owed back than was received': `
     SELECT p.id FROM payments_ledger.payments p
     JOIN payments_ledger.journal_transactions t ON t.payment_id = p.id AND t.reason IN ('not_delivered', 'paid_late', 'overpaid')
     JOIN payments_ledger.postings o ON o.transaction_id = t.id AND o.direction = 'credit'
     GROUP BY p.id HAVING sum(o.amount_micros) > (p.received_base_units * p.gross_micros) / p.amount_base_units`,
   'an event that no consumer can take': `
-    SELECT subject, event_id FROM catalog.dead_letters UNION ALL SELECT subject, event_id FROM gateway.dead_letters UNION ALL SELECT subject, event_id FROM reputation.dead_letters`,
+    SELECT subject, event_id FROM catalog.dead_letters
+    UNION ALL SELECT subject, event_id FROM gateway.dead_letters
+    UNION ALL SELECT subject, event_id FROM reputation.dead_letters`,
 };
 
 /** Queries for rows that background jobs remove within a moment. */
 const SOON_GONE: Record<string, string> = {
   'a payment that someone still holds': `SELECT relay_request_id, lease_until FROM payments_ledger.payments WHERE state = 'in_flight'`,
   'a delivered answer that is not charged': `
-    SELECT g.relay_request_id, p.state FROM gateway.gateway_requests g LEFT JOIN payments_ledger.payments p ON p.id = g.payment_id WHERE g.billable AND g.payment_id IS NOT NULL AND p.state IS DISTINCT FROM 'completed'`,
+    SELECT g.relay_request_id, p.state FROM gateway.gateway_requests g
+    LEFT JOIN payments_ledger.payments p ON p.id = g.payment_id
+    WHERE g.billable AND g.payment_id IS NOT NULL AND p.state IS DISTINCT FROM 'completed'`,
   'a charged call that its history does not show as settled': `
-    SELECT g.id FROM payments_ledger.payments p JOIN gateway.gateway_requests g ON g.id = p.gateway_request_id WHERE p.state = 'completed' AND (g.settled_at IS NULL OR NOT g.billable)`,
+    SELECT g.id FROM payments_ledger.payments p
+    JOIN gateway.gateway_requests g ON g.id = p.gateway_request_id
+    WHERE p.state = 'completed' AND (g.settled_at IS NULL OR NOT g.billable)`,
   'an event that was not sent': ['identity', 'catalog', 'payments_ledger', 'gateway', 'reputation']
     .map((schema) => `SELECT subject, id FROM ${schema}.outbox WHERE published_at IS NULL`)
     .join(' UNION ALL '),
@@ -69,7 +101,8 @@ const SOON_GONE: Record<string, string> = {
     .map((schema) => `SELECT subject, event_id FROM ${schema}.parked_events`)
     .join(' UNION ALL '),
   'a charged call that reputation has not heard of exactly once': `
-    SELECT p.gateway_request_id FROM payments_ledger.payments p LEFT JOIN reputation.call_facts f ON f.gateway_request_id = p.gateway_request_id AND f.outcome = 'delivered'
+    SELECT p.gateway_request_id FROM payments_ledger.payments p
+    LEFT JOIN reputation.call_facts f ON f.gateway_request_id = p.gateway_request_id AND f.outcome = 'delivered'
     WHERE p.state = 'completed' AND p.purpose = 'call' GROUP BY p.gateway_request_id HAVING count(f.event_id) <> 1`,
 };
 

@@ -10,7 +10,10 @@ export const accountsOf = {
   owed: (agentId: string) => `agent:${agentId}:owed`,
 };
 
-/** A model of the balance of every account and wallet, in micros, which are the base units of USDC. It is updated from the answers that clients get. */
+/**
+ * A model of the balance of every account and wallet, in micros, which are the base units of USDC. It is updated from
+ * the answers that clients get.
+ */
 export class ExpectedMoney {
   private readonly accounts = new Map<string, bigint>();
   private readonly wallets = new Map<string, bigint>();

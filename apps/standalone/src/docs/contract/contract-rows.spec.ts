@@ -46,7 +46,9 @@ describe('the rows of the interface', () => {
     ],
     [
       'a move by its ends',
-      '## States and transitions\n\n### Listing\n\n| State | Trigger | Condition | Next state | Also |\n|---|---|---|---|---|\n| (none) | POST /listings | | draft or active | |',
+      '## States and transitions\n\n### Listing\n\n' +
+        '| State | Trigger | Condition | Next state | Also |\n|---|---|---|---|---|\n' +
+        '| (none) | POST /listings | | draft or active | |',
       'listing-state.none-to-draft-or-active',
     ],
     [
@@ -67,7 +69,10 @@ describe('the rows of the interface', () => {
 
   it('tell the statuses an operation answers with', () => {
     const table =
-      '| Method and path | Auth | Request | Response |\n|---|---|---|---|\n| POST /register | none | limit 200 | 201 data; 400, 409, 429 |\n| GET /me | key | none | profile; 401 |\n| GET /ledger | key | none | entries |';
+      '| Method and path | Auth | Request | Response |\n|---|---|---|---|\n' +
+      '| POST /register | none | limit 200 | 201 data; 400, 409, 429 |\n' +
+      '| GET /me | key | none | profile; 401 |\n' +
+      '| GET /ledger | key | none | entries |';
     const [register, me, ledger, call] = specOperations(
       contractRows(
         `${HEAD}### Identity\n\n${table}\n\n### Gateway and endpoint management\n\n1. HTTP 402, body.\n2. HTTP 200.\n${PROSE}`,
@@ -97,6 +102,13 @@ describe('the tags of tests', () => {
       { file: 'a.spec.ts', title: 'keeps a name', proves: ['listing.name', 'limit.listing-name'] },
       { file: 'a.spec.ts', title: "says '%s'", proves: ['error.410'] },
       { file: 'a.spec.ts', title: "is nobody's", proves: ['GET /me'] },
+    ]);
+  });
+
+  it('are the end of a title that goes on in the next line', () => {
+    const [one, two] = tag('listing.name, GET /me').split('GET');
+    expect(testsIn('a.spec.ts', `it(\n  'keeps a name ' +\n    '${one}' +\n    'GET${two}',\n  x,\n)`, [])).toEqual([
+      { file: 'a.spec.ts', title: 'keeps a name', proves: ['listing.name', 'GET /me'] },
     ]);
   });
 

@@ -31,7 +31,8 @@ function toLine({ id, cells, columns }: ContractRow, tests: TaggedTest[]): strin
   const proofs = tests
     .filter(({ proves }) => proves.includes(id))
     .map(({ file, title }) => `[${file.split('/').at(-1)}](../${file}): ${title}`);
-  return `| \`${id}\` | ${escaped(columns.length > 0 ? said.join(' · ') : said.join(' '))} | ${escaped(proofs.join('<br>')) || '**nothing yet**'} |`;
+  const interfaceSays = escaped(columns.length > 0 ? said.join(' · ') : said.join(' '));
+  return `| \`${id}\` | ${interfaceSays} | ${escaped(proofs.join('<br>')) || '**nothing yet**'} |`;
 }
 
 const escaped = (text: string): string => text.replaceAll('|', '\\|').replaceAll(/<(?!br>)/g, '&lt;');

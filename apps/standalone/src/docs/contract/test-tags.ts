@@ -15,6 +15,9 @@ const TEST_FILE = /\.(spec|int-spec|e2e-spec)\.ts$/;
 /** A title in quotes, with the tag at its end. */
 const TAGGED_TITLE = /(['"`])((?:\\.|(?!\1)[^\\\n])*?)\s*\[spec: ([^\]]+)\]\1/g;
 
+/** Where a text in quotes goes on in the next line. */
+const CONTINUED = /(['"`]) \+\n\s*\1/g;
+
 /** Any text in quotes that looks like names of rows. */
 const NAMES = /(['"`])([a-z][a-z0-9-]*\.[^'"`$]*)\1/g;
 
@@ -42,7 +45,8 @@ export async function taggedTests(repository: string, rows: ContractRow[]): Prom
   return found.flat();
 }
 
-export function testsIn(file: string, source: string, rows: Pick<ContractRow, 'id'>[]): TaggedTest[] {
+export function testsIn(file: string, text: string, rows: Pick<ContractRow, 'id'>[]): TaggedTest[] {
+  const source = text.replaceAll(CONTINUED, '');
   let previous = 0;
   const tests = [...source.matchAll(TAGGED_TITLE)].map(({ 0: { length }, 2: title, 3: tag, index }) => {
     const before = source.slice(previous, index);

@@ -106,5 +106,7 @@ function digestOf({ schema, table, columns }: { schema: string; table: string; c
     .filter((column) => !BOOKKEEPING[table]?.columns?.includes(column))
     .map((column) => `t.${column}`);
   // A sum is used because it does not depend on the order of rows.
-  return `SELECT '${schema}.${table}' AS name, count(*) || ' ' || coalesce(sum(hashtextextended(ROW(${fields.join(', ')})::text, 0)::numeric), 0) AS digest FROM ${schema}.${table} t`;
+  return `SELECT '${schema}.${table}' AS name,
+    count(*) || ' ' || coalesce(sum(hashtextextended(ROW(${fields.join(', ')})::text, 0)::numeric), 0) AS digest
+    FROM ${schema}.${table} t`;
 }

@@ -257,7 +257,9 @@ export function fuzzPlans(
         const wrongWith = <K extends Wrong['kind']>(kind: K): (Wrong & { kind: K }) | undefined =>
           wrongs.find((wrong): wrong is Wrong & { kind: K } => wrong.kind === kind);
         const badId = wrongWith('id');
-        const path = `/api/v1${operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => (badId ? BAD_IDS[badId.what % BAD_IDS.length]! : encoded(String(ids[name]))))}`;
+        const path = `/api/v1${operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+          badId ? BAD_IDS[badId.what % BAD_IDS.length]! : encoded(String(ids[name])),
+        )}`;
         const badPath = wrongWith('path');
         const badQuery = wrongWith('query');
         const search = [

@@ -192,5 +192,9 @@ function told({ plan, number, request, answer }: Sent, problem: string): string 
   const { method, target, headers, body } = request;
   const shown = body === undefined ? '' : ` ${Buffer.from(body).toString().slice(0, 600)}`;
   const { authorization: _secret, ...others } = headers;
-  return `#${number} ${plan.operation.id} as ${plan.actor} (${plan.done.join(', ') || 'as described'}): ${problem}\n    ${method} ${target.slice(0, 300)} ${JSON.stringify(others).slice(0, 400)}${shown}\n    -> ${answer.status ?? ''} ${answer.text?.slice(0, 400) ?? ''}`;
+  return (
+    `#${number} ${plan.operation.id} as ${plan.actor} (${plan.done.join(', ') || 'as described'}): ${problem}\n` +
+    `    ${method} ${target.slice(0, 300)} ${JSON.stringify(others).slice(0, 400)}${shown}\n` +
+    `    -> ${answer.status ?? ''} ${answer.text?.slice(0, 400) ?? ''}`
+  );
 }
