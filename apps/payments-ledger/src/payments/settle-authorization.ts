@@ -88,6 +88,7 @@ const postpone = sql(
   'authorizations.postpone',
   `UPDATE authorizations SET settling_until = now() + $3 * interval '1 millisecond' WHERE id = $1 AND attempts = $2 AND state = 'settling'`,
 );
+/** A payer whose last settlement failed is trusted again after a settlement that began later. */
 const settled = withParameters(
   { settlements: 'payment_id uuid, authorization_id uuid, transaction_hash text' },
   ({ settlements }) => {
@@ -95,20 +96,20 @@ const settled = withParameters(
     return sql(
       'authorizations.settled',
       `WITH payment AS (
-       UPDATE payments p SET transaction_hash = (${transaction_hash})[array_position(${payment_id}, p.id)],
-         received_base_units = p.amount_base_units
-       WHERE p.id = ANY(${payment_id}) RETURNING p.id, p.amount_base_units
-     ), settled AS (
-       UPDATE authorizations a SET state = 'settled' WHERE a.id = ANY(${authorization_id})
-       RETURNING a.payment_id, a.network, a.asset, a.payer, a.tried_at
-     ), total AS (
-       SELECT network, asset, payer, max(tried_at) AS tried_at, sum(amount_base_units) AS base_units
-       FROM settled JOIN payment ON payment.id = settled.payment_id GROUP BY network, asset, payer
-     )
-     UPDATE payers y
-     SET settles_first_since = CASE WHEN t.tried_at < y.settles_first_since THEN y.settles_first_since END,
-       settled_base_units = y.settled_base_units + t.base_units
-     FROM total t WHERE y.network = t.network AND y.asset = t.asset AND y.payer = t.payer`,
+         UPDATE payments p SET transaction_hash = (${transaction_hash})[array_position(${payment_id}, p.id)],
+           received_base_units = p.amount_base_units
+         WHERE p.id = ANY(${payment_id}) RETURNING p.id, p.amount_base_units
+       ), settled AS (
+         UPDATE authorizations a SET state = 'settled' WHERE a.id = ANY(${authorization_id})
+         RETURNING a.payment_id, a.network, a.asset, a.payer, a.tried_at
+       ), total AS (
+         SELECT network, asset, payer, max(tried_at) AS tried_at, sum(amount_base_units) AS base_units
+         FROM settled JOIN payment ON payment.id = settled.payment_id GROUP BY network, asset, payer
+       )
+       UPDATE payers y
+       SET settles_first_since = CASE WHEN t.tried_at < y.settles_first_since THEN y.settles_first_since END,
+         settled_base_units = y.settled_base_units + t.base_units
+       FROM total t WHERE y.network = t.network AND y.asset = t.asset AND y.payer = t.payer`,
     );
   },
 );

@@ -10,7 +10,7 @@ export const testAbi = parseAbi([
   'function transfer(address to, uint256 value) returns (bool)',
   'function balanceOf(address owner) view returns (uint256)',
   'function cancelAuthorization(bytes32 nonce)',
-  'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
+  'function transferWithAuthorization(address, address, uint256, uint256, uint256, bytes32, bytes)',
   'function all(address target, bytes[] calls)',
 ]);
 
