@@ -76,7 +76,7 @@ export function fewMatches(query: Query, { most, sortable }: { most: number; sor
 
 export interface PageRange {
   /** The page starts after this position; if absent, at the start of the order. */
-  after?: PageEnd;
+  after?: PageEnd | undefined;
   /** The number of matches to skip from there. */
   offset: number;
   /** The maximum number of listings to scan, matching or not. */
@@ -88,13 +88,11 @@ export interface PageRange {
 /** Scans the index of the sort order until the page is full. */
 export function follow(query: Query, { after, offset, most, isBackward = false }: PageRange): Bound {
   return prepared((bind) => {
-    const { column, type, isAscending } = ORDERS[query.sort];
+    const { column, isAscending } = ORDERS[query.sort];
     const id = isCounted(query.sort) ? 'p.listing_id' : 'l.id';
     const way = isAscending === isBackward ? 'DESC' : 'ASC';
     const order = `ORDER BY ${column} ${way}, ${id} ${way}`;
-    const behind = after
-      ? [`(${column}, ${id}) ${way === 'ASC' ? '>' : '<'} (${bind(after.key, type)}, ${bind(after.id, 'uuid')})`]
-      : [];
+    const behind = within(query, { after }, bind);
     const range = isFiltered(query) ? [...behind, ...rangeOf(query, bind)] : behind;
     const listings = isCounted(query.sort)
       ? `listing_popularity p WHERE ${['p.is_active', ...range].join(' AND ')}`
@@ -111,6 +109,47 @@ export function follow(query: Query, { after, offset, most, isBackward = false }
   });
 }
 
+/** A part of an order; if a position is absent, from its start or to its end. */
+interface Range {
+  after?: PageEnd | undefined;
+  until?: PageEnd | undefined;
+}
+
+/**
+ * Returns the page of the matches in a part of the order, `offset` matches after its start. It reads all matches in the
+ * part, so the part should contain few. The sort key must be in `listings`.
+ */
+export const pageWithin = (query: Query, range: Range, offset: number): Bound =>
+  planned((bind) => {
+    const found = `SELECT l.id, ${knownKey(query)} AS key FROM listings l WHERE ${[...conditionsOf(query, bind), ...within(query, range, bind)].join(' AND ')}`;
+    return `WITH found AS MATERIALIZED (${found}) SELECT ${PAGE} FROM (SELECT id, key FROM found ORDER BY ${inOrder(query)} LIMIT ${bind(query.limit, 'bigint')} OFFSET ${bind(offset, 'bigint')}) page`;
+  });
+
+/** The position before the first listing with the reliability 0. */
+export const UNRATED: PageEnd = { key: '0', id: 'ffffffff-ffff-ffff-ffff-ffffffffffff' };
+
+/**
+ * Counts the matching listings that are sold by the call, up to `most` + 1. If there are at most `most`, returns the
+ * page, `offset` matches after a position, of those with a reliability, which come first in the order `reliable`, and
+ * their number after that position.
+ */
+export const ratedMatches = (
+  query: Query,
+  most: number,
+  { after, offset }: Pick<PageRange, 'after' | 'offset'>,
+): Bound =>
+  planned((bind) => {
+    const perCall = conditionsOf({ ...query, pricingModel: 'per_call' }, bind).join(' AND ');
+    const range = ['p.listing_id = found.id', 'p.reliability > 0', ...within(query, { after }, bind)].join(' AND ');
+    return `
+      WITH found AS MATERIALIZED (SELECT l.id FROM listings l WHERE ${perCall} LIMIT ${bind(most + 1, 'bigint')}),
+        counted AS (SELECT count(*)::int AS matches FROM found),
+        rated AS MATERIALIZED (SELECT id, p.reliability AS key FROM found JOIN listing_popularity p ON ${range}
+          WHERE (SELECT matches FROM counted) <= ${bind(most, 'bigint')})
+      SELECT (SELECT matches FROM counted), (SELECT count(*)::int FROM rated) AS rated, ${PAGE}
+      FROM (SELECT id, key FROM rated ORDER BY ${inOrder(query)} LIMIT ${bind(query.limit, 'bigint')} OFFSET ${bind(offset, 'bigint')}) page`;
+  });
+
 /** Returns the listings of a page as JSON. */
 export const shown = ({ inEveryState = false }: Query, ids: string[]): Bound =>
   prepared(
@@ -124,17 +163,19 @@ export const shown = ({ inEveryState = false }: Query, ids: string[]): Bound =>
 export const matchesInSample = (query: Query, size: number): Bound =>
   prepared((bind) => `SELECT count(*)::int AS hits FROM (${sampleOf(query, size, bind)}) sampled WHERE fits`);
 
-/**
- * Returns the sampled match at the given share of all matches, in the requested order, and the share of matches up to
- * it. Returns no row if that position is before the first sampled match.
- */
-export const landmark = (query: Query, { size, share }: { size: number; share: number }): Bound =>
+/** A matching listing, and the share of the matches in a sample that are not behind it in the order. */
+export interface Landmark extends PageEnd {
+  share: number;
+}
+
+/** Returns matches in a random sample of listings, in the requested order: all, or some hundred at equal distances. */
+export const landmarksOf = (query: Query, size: number): Bound =>
   prepared(
     (bind) => `
       WITH matching AS MATERIALIZED (SELECT id, key FROM (${sampleOf(query, size, bind)}) sampled WHERE fits),
-        found AS (SELECT count(*) AS hits, least(floor(count(*) * ${bind(share, 'float8')}), count(*))::bigint AS before FROM matching)
-      SELECT keyed.key::text, keyed.id, (found.before / found.hits::float8) AS share FROM ${keyed(query, 'matching')} keyed, found
-      WHERE found.before > 0 ORDER BY ${inOrder(query, 'keyed.')} LIMIT 1 OFFSET greatest((SELECT before FROM found) - 1, 0)`,
+        placed AS (SELECT key, id, row_number() OVER (ORDER BY ${inOrder(query)}) AS place, count(*) OVER () AS hits FROM ${keyed(query, 'matching')} keyed)
+      SELECT coalesce(json_agg(json_build_object('key', key::text, 'id', id, 'share', place / hits::float8) ORDER BY place), '[]') AS landmarks
+      FROM placed WHERE place % greatest(hits / ${LANDMARKS}, 1) = 0`,
   );
 
 /** Returns the query of a text and its spelling correction, both as PostgreSQL prints them. */
@@ -144,6 +185,7 @@ export const correction = (text: string): Bound =>
       `SELECT asked::text, corrected_query(asked)::text AS corrected FROM (SELECT ${parsed(text, bind)} AS asked) texts`,
   );
 
+const LANDMARKS = 250;
 const ACTIVE = `l.status = 'active'`;
 const MOST_RELIABLE = '9223372036854775807::bigint';
 
@@ -197,6 +239,26 @@ function priceFiltersOf({ pricingModel, minPriceMicros, maxPriceMicros, live }: 
   if (minPriceMicros !== undefined) filters.push(`l.price_micros >= ${bind(minPriceMicros, 'bigint')}`);
   if (maxPriceMicros !== undefined) filters.push(`l.price_micros <= ${bind(maxPriceMicros, 'bigint')}`);
   return filters;
+}
+
+/** Restricts listings to a part of the order. */
+function within({ sort }: Query, { after, until }: Range, bind: Bind): string[] {
+  const { column, type, isAscending } = ORDERS[sort];
+  const key = `(${column}, ${isCounted(sort) ? 'p.listing_id' : 'l.id'})`;
+  const at = (end: PageEnd): string => `(${bind(end.key, type)}, ${bind(end.id, 'uuid')})`;
+  return [
+    ...(after ? [`${key} ${isAscending ? '>' : '<'} ${at(after)}`] : []),
+    ...(until ? [`${key} ${isAscending ? '<=' : '>='} ${at(until)}`] : []),
+  ];
+}
+
+/** Whether a position is after another one in the order. */
+export function isAfter({ sort }: Query, position: PageEnd, other: PageEnd): boolean {
+  if (position.id === other.id) return false;
+  const { type, isAscending } = ORDERS[sort];
+  // Times are compared as text, since PostgreSQL prints all of them in UTC.
+  const [key, otherKey] = type === 'bigint' ? [BigInt(position.key), BigInt(other.key)] : [position.key, other.key];
+  return (key > otherKey || (key === otherKey && position.id > other.id)) === isAscending;
 }
 
 /** Restricts a scan to the part of the order's index that contains all matches. */

@@ -32,7 +32,6 @@ describe('search', () => {
       counted: 50,
       sample: all.length,
       followed: all.length * 100,
-      joined: 0,
       ...bounds,
     });
     postgres.onModuleInit();
