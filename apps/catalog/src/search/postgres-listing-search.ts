@@ -45,14 +45,14 @@ export const BOUNDS: SearchBounds = {
   counted: 10_000,
   sample: 500,
   landmarks: 2_500,
-  followed: 20_000,
+  followed: 10_000,
   sorted: 20_000,
 };
 /**
  * The cost of scanning one listing along the index of a sort order, relative to sorting one match. Without a text, the
  * GIN index has to intersect longer lists.
  */
-const FOLLOWED_FOR_SORTED = { withText: 1.5, withoutText: 0.25 };
+const FOLLOWED_FOR_SORTED = { withText: 1, withoutText: 0.25 };
 /** The factor by which a scan costs more if the sort key is in another table. */
 const LOOKED_UP = 2;
 /** With this many sampled matches more than a page needs on average, all of the page is before the last one, nearly always. */
@@ -243,13 +243,23 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
    * Estimates the number of matches from a sample. `isCertainlyMany` is true if the estimate exceeds the counting limit
    * by five standard deviations.
    */
-  private async guess(query: Query, active: number): Promise<{ matches: number; isCertainlyMany: boolean }> {
-    const { counted, sample } = this.bounds;
+  private async guess(
+    query: Query,
+    active: number,
+    size = this.bounds.sample,
+  ): Promise<{ matches: number; isCertainlyMany: boolean }> {
+    const { counted, landmarks } = this.bounds;
     if (active <= counted) return { matches: 0, isCertainlyMany: false };
-    const { hits } = await this.ask<{ hits: number }>(matchesInSample(query, sample));
-    const share = Math.min(sample / active, 1);
-    const expected = counted * share;
-    return { matches: Math.round(hits / share), isCertainlyMany: hits > expected + 5 * Math.sqrt(expected) };
+    const isEnough = (hits: number, ofSample: number): boolean => {
+      const expected = counted * Math.min(ofSample / active, 1);
+      return hits > expected + 5 * Math.sqrt(expected);
+    };
+    const { hits } = await this.ask<{ hits: number }>(matchesInSample(query, size));
+    const isCertainlyMany = isEnough(hits, size);
+    // Counting the matches of a text costs more than a larger sample, which may be enough where this one is not.
+    if (!isCertainlyMany && hasText(query) && isEnough((hits * landmarks) / size, landmarks))
+      return this.guess(query, active, landmarks);
+    return { matches: Math.round(hits / Math.min(size / active, 1)), isCertainlyMany };
   }
 
   private async pageOfAll(query: Query, active: number): Promise<Page> {
@@ -277,8 +287,9 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
   private async pageFrom(query: Query, counts: Counts, from: Start): Promise<Page> {
     const { matches, active } = counts;
     const followed = ((from.offset + query.limit) * active) / matches;
-    const isFollowable = followed * (isCounted(query.sort) ? LOOKED_UP : 1) <= this.bounds.followed;
-    const isSortable = matches <= this.bounds.sorted;
+    const cost = isCounted(query.sort) ? LOOKED_UP : 1;
+    const isFollowable = followed * cost <= this.bounds.followed;
+    const isSortable = matches * cost <= this.bounds.sorted;
     const following = followed * FOLLOWED_FOR_SORTED[hasText(query) ? 'withText' : 'withoutText'];
     if (isFollowable && !(isSortable && matches < following)) {
       const most = Math.ceil(3 * followed) + 1_000;

@@ -68,9 +68,8 @@ export const matchesOf = (query: Query, most: number): Bound =>
 /** Counts the matching listings, up to `most`. Returns their page if at most `sortable` match. */
 export function fewMatches(query: Query, { most, sortable }: { most: number; sortable: number }): Bound {
   return planned((bind) => {
-    const found = `SELECT l.id, ${knownKey(query)} AS key FROM listings l WHERE ${conditionsOf(query, bind).join(' AND ')} LIMIT ${bind(most, 'bigint')}`;
     const page = `SELECT id, key FROM ${keyed(query, 'found')} keyed WHERE (SELECT matches FROM counted) <= ${bind(sortable, 'bigint')} ORDER BY ${inOrder(query)} LIMIT ${bind(query.limit, 'bigint')} OFFSET ${bind(query.offset, 'bigint')}`;
-    return `WITH found AS MATERIALIZED (${found}), counted AS (SELECT count(*)::int AS matches FROM found) SELECT (SELECT matches FROM counted), ${PAGE} FROM (${page}) page`;
+    return `WITH ${foundOf(query, most, bind)}, counted AS (SELECT count(*)::int AS matches FROM found) SELECT (SELECT matches FROM counted), ${PAGE} FROM (${page}) page`;
   });
 }
 
@@ -100,7 +99,7 @@ export function follow(query: Query, { after, offset, most, isBackward = false }
     const window = `LIMIT ${bind(query.limit, 'bigint')} OFFSET ${bind(offset, 'bigint')}`;
     if (!isFiltered(query))
       return `SELECT ${PAGE} FROM (SELECT ${id} AS id, ${column} AS key FROM ${listings} ${order} ${window}) page`;
-    const fits = `${filtersOf(query, bind).join(' AND ')} AS fits`;
+    const fits = fitsOf(query, bind);
     const looked = `${listings} ${order} LIMIT ${bind(most, 'bigint')}`;
     const followed = isCounted(query.sort)
       ? `SELECT l.id, ${column} AS key, ${fits} FROM (SELECT * FROM ${looked}) p JOIN listings l ON l.id = p.listing_id ${order}`
@@ -139,10 +138,9 @@ export const ratedMatches = (
   { after, offset }: Pick<PageRange, 'after' | 'offset'>,
 ): Bound =>
   planned((bind) => {
-    const perCall = conditionsOf({ ...query, pricingModel: 'per_call' }, bind).join(' AND ');
     const range = ['p.listing_id = found.id', 'p.reliability > 0', ...within(query, { after }, bind)].join(' AND ');
     return `
-      WITH found AS MATERIALIZED (SELECT l.id FROM listings l WHERE ${perCall} LIMIT ${bind(most + 1, 'bigint')}),
+      WITH ${foundOf({ ...query, pricingModel: 'per_call' }, most + 1, bind)},
         counted AS (SELECT count(*)::int AS matches FROM found),
         rated AS MATERIALIZED (SELECT id, p.reliability AS key FROM found JOIN listing_popularity p ON ${range}
           WHERE (SELECT matches FROM counted) <= ${bind(most, 'bigint')})
@@ -221,11 +219,18 @@ function conditionsOf(query: Query, bind: Bind): string[] {
   return query.sellerId ? [`l.provider_id = ${bind(query.sellerId, 'uuid')}`, ...conditions] : conditions;
 }
 
-function filtersOf(query: Query, bind: Bind): string[] {
+/**
+ * The column `fits` of a prepared statement. The text is parsed in a subquery, because otherwise it would be parsed
+ * again for each listing.
+ */
+const fitsOf = (query: Query, bind: Bind): string =>
+  `${filtersOf(query, bind, (text) => `(SELECT ${parsed(text, bind)})`).join(' AND ')} AS fits`;
+
+function filtersOf(query: Query, bind: Bind, parse = (text: string): string => parsed(text, bind)): string[] {
   const { text, tsquery, categoryId, deliveryType, live } = query;
   const filters = priceFiltersOf(query, bind);
   if (tsquery !== undefined) filters.push(`l.search @@ ${bind(tsquery, 'tsquery')}`);
-  else if (text !== undefined) filters.push(`l.search @@ ${parsed(text, bind)}`);
+  else if (text !== undefined) filters.push(`l.search @@ ${parse(text)}`);
   if (categoryId !== undefined) filters.push(`l.category_id = ${bind(categoryId, 'uuid')}`);
   if (deliveryType !== undefined) filters.push(`l.delivery_type = ${bind(deliveryType, 'text')}`);
   if (live) filters.push('l.is_live');
@@ -273,8 +278,15 @@ function rangeOf(query: Query, bind: Bind): string[] {
   ];
 }
 
+/**
+ * The first `most` matches. They are read from a subquery without a LIMIT, because with it PostgreSQL prefers to scan
+ * all listings if it expects many matches, which takes seconds if there are few.
+ */
+const foundOf = (query: Query, most: number, bind: Bind): string =>
+  `matching AS MATERIALIZED (SELECT l.id, ${knownKey(query)} AS key FROM listings l WHERE ${conditionsOf(query, bind).join(' AND ')}), found AS MATERIALIZED (SELECT * FROM matching LIMIT ${bind(most, 'bigint')})`;
+
 const sampleOf = (query: Query, size: number, bind: Bind): string =>
-  `SELECT l.id, ${knownKey(query)} AS key, ${filtersOf(query, bind).join(' AND ')} AS fits FROM listings l WHERE ${ACTIVE} ORDER BY right(l.id::text, 8) COLLATE "C" LIMIT ${bind(size, 'bigint')}`;
+  `SELECT l.id, ${knownKey(query)} AS key, ${fitsOf(query, bind)} FROM listings l WHERE ${ACTIVE} ORDER BY right(l.id::text, 8) COLLATE "C" LIMIT ${bind(size, 'bigint')}`;
 
 /**
  * The sort key if it is in `listings`. Popularity and reliability are in another table and are looked up only for
