@@ -286,21 +286,24 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
 
   private async pageFrom(query: Query, counts: Counts, from: Start): Promise<Page> {
     const { matches, active } = counts;
-    const followed = ((from.offset + query.limit) * active) / matches;
-    const cost = isCounted(query.sort) ? LOOKED_UP : 1;
-    const isFollowable = followed * cost <= this.bounds.followed;
-    const isSortable = matches * cost <= this.bounds.sorted;
+    const { sort, limit } = query;
+    const { counted, landmarks, sorted } = this.bounds;
+    const followed = ((from.offset + limit) * active) / matches;
+    const isFollowable = followed * (isCounted(sort) ? LOOKED_UP : 1) <= this.bounds.followed;
+    // Beyond the matches that were counted, a page near its place may cost less.
+    const nearby = ((active / landmarks + limit) * active) / matches;
+    const isSortable = matches <= counted || matches <= Math.min(sorted, nearby);
     const following = followed * FOLLOWED_FOR_SORTED[hasText(query) ? 'withText' : 'withoutText'];
     if (isFollowable && !(isSortable && matches < following)) {
       const most = Math.ceil(3 * followed) + 1_000;
       const page = await this.ask<Page>(follow(query, { ...from, most }));
-      if (page.ids.length === query.limit || most >= active) return page;
+      if (page.ids.length === limit || most >= active) return page;
     }
     if (isSortable) {
       // The number of matches may be an estimate.
-      const sortable = 3 * this.bounds.sorted;
-      const sorted = await this.ask<Page & { matches: number }>(fewMatches(query, { most: sortable + 1, sortable }));
-      if (sorted.matches <= sortable) return sorted;
+      const sortable = 3 * Math.max(sorted, counted);
+      const all = await this.ask<Page & { matches: number }>(fewMatches(query, { most: sortable + 1, sortable }));
+      if (all.matches <= sortable) return all;
     }
     return this.pageNear(query, counts, from);
   }
@@ -317,7 +320,9 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
         from.offset > 0 && each.share * matches <= query.offset && (!from.after || isAfter(query, each, from.after)),
     );
     const start = mark ? { after: mark, offset: query.offset - Math.floor(mark.share * matches) } : from;
-    const most = Math.ceil((3 * (start.offset + query.limit) * active) / matches + this.bounds.followed / 2);
+    // Only beyond the end there are more matches to skip than between two sampled ones.
+    const skipped = Math.min(start.offset, matches / landmarks.length);
+    const most = Math.ceil((3 * (skipped + query.limit) * active) / matches + this.bounds.followed / 2);
     const page = await this.ask<Page>(follow(query, { ...start, most }));
     if (page.ids.length === query.limit || most >= active) return page;
     if (!isCounted(query.sort)) return this.pageUpTo(query, counts, start, landmarks);
