@@ -299,13 +299,17 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
       const page = await this.ask<Page>(follow(query, { ...from, most }));
       if (page.ids.length === limit || most >= active) return page;
     }
-    if (isSortable) {
-      // The number of matches may be an estimate.
-      const sortable = 3 * Math.max(sorted, counted);
-      const all = await this.ask<Page & { matches: number }>(fewMatches(query, { most: sortable + 1, sortable }));
-      if (all.matches <= sortable) return all;
-    }
-    return this.pageNear(query, counts, from);
+    const sortedPage = isSortable ? await this.pageOfFew(query, counts) : undefined;
+    return sortedPage ?? this.pageNear(query, counts, from);
+  }
+
+  /** Returns a page by sorting all matches, if they are not too many. */
+  private async pageOfFew(query: Query, { matches }: Counts): Promise<Page | undefined> {
+    // The number of matches may be an estimate that is too low.
+    const most = 3 * Math.max(this.bounds.sorted, this.bounds.counted);
+    if (matches > most) return undefined;
+    const found = await this.ask<Page & { matches: number }>(fewMatches(query, { most: most + 1, sortable: most }));
+    return found.matches > most ? undefined : found;
   }
 
   /**
@@ -319,14 +323,18 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
       (each) =>
         from.offset > 0 && each.share * matches <= query.offset && (!from.after || isAfter(query, each, from.after)),
     );
-    const start = mark ? { after: mark, offset: query.offset - Math.floor(mark.share * matches) } : from;
+    const start = mark ? { after: mark, offset: query.offset - Math.round(mark.share * matches) } : from;
     // Only beyond the end there are more matches to skip than between two sampled ones.
     const skipped = Math.min(start.offset, matches / landmarks.length);
     const most = Math.ceil((3 * (skipped + query.limit) * active) / matches + this.bounds.followed / 2);
     const page = await this.ask<Page>(follow(query, { ...start, most }));
     if (page.ids.length === query.limit || most >= active) return page;
     if (!isCounted(query.sort)) return this.pageUpTo(query, counts, start, landmarks);
-    return (await this.pageOfRated(query, counts, start)) ?? filledUp(query, page, landmarks, start.after);
+    return (
+      (await this.pageOfRated(query, counts, start)) ??
+      (await this.pageOfFew(query, counts)) ??
+      filledUp(query, page, landmarks, start.after)
+    );
   }
 
   /** Returns a page of matches that are far from each other. It sorts the matches up to a sampled match. */
@@ -359,8 +367,8 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
     if (matches > few) return undefined;
     const missing = limit - page.ids.length;
     if (missing === 0) return page;
-    const offset = Math.max(start.offset - rated, 0);
-    const rest = await this.pageNear({ ...query, limit: missing }, counts, { after: UNRATED, offset });
+    const others = { ...query, offset: query.offset + page.ids.length, limit: missing };
+    const rest = await this.pageNear(others, counts, { after: UNRATED, offset: Math.max(start.offset - rated, 0) });
     return { ids: [...page.ids, ...rest.ids], key: rest.key ?? page.key };
   }
 
