@@ -33,11 +33,11 @@ export interface SearchBounds {
   counted: number;
   /** The size of the random sample from which the number of matches is estimated. */
   sample: number;
-  /** The size of the larger sample from which the position of matches far down an order is estimated. */
+  /** The size of the larger sample, from which the position of matches far down an order is estimated. */
   landmarks: number;
   /** The maximum number of listings to scan along the index of a sort order to fill a page. */
   followed: number;
-  /** The maximum number of matches to sort for one page. */
+  /** The maximum estimated number of matches to sort for one page; a third of what is sorted if no scan fills the page. */
   sorted: number;
 }
 
@@ -314,7 +314,8 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
 
   /**
    * Returns a page that starts near the offset. It starts the scan at a sampled match that has about the same share of
-   * all matches before it.
+   * all matches before it. If the scan does not fill the page, the matches are far from each other, and the page is
+   * sorted from as few of them as possible.
    */
   private async pageNear(query: Query, counts: Counts, from: Start): Promise<Page> {
     const { matches, active } = counts;
