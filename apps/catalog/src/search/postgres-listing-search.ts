@@ -196,7 +196,8 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
       this.totals.set(filters, (total = counted));
       if (sorted) return this.answer(query, sorted, total);
     }
-    const end = total.isEstimate ? active : total.matches;
+    // Far beyond an estimate there is nothing, and finding that out would be expensive.
+    const end = total.isEstimate ? Math.min(3 * total.matches, active) : total.matches;
     const page = query.offset < end ? await this.pageAmong(query, total.matches, active) : NOTHING;
     return this.answer(query, page, total);
   }
@@ -256,8 +257,9 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
     };
     const { hits } = await this.ask<{ hits: number }>(matchesInSample(query, size));
     const isCertainlyMany = isEnough(hits, size);
-    // Counting the matches of a text costs more than a larger sample, which may be enough where this one is not.
-    if (!isCertainlyMany && hasText(query) && isEnough((hits * landmarks) / size, landmarks))
+    // Among many listings, counting the matches of a text costs more than a larger sample, which may be enough.
+    const isMarketLarge = active > 100 * landmarks;
+    if (!isCertainlyMany && isMarketLarge && hasText(query) && isEnough((hits * landmarks) / size, landmarks))
       return this.guess(query, active, landmarks);
     return { matches: Math.round(hits / Math.min(size / active, 1)), isCertainlyMany };
   }
