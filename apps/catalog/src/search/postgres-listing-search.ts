@@ -10,14 +10,20 @@ import {
   isCounted,
   isFiltered,
   hasText,
-  landmark,
+  isAfter,
+  landmarksOf,
   matchesInSample,
   matchesOf,
   follow,
+  pageWithin,
+  ratedMatches,
   shown,
+  UNRATED,
   type Bound,
+  type Landmark,
   type Page,
   type PageEnd,
+  type PageRange,
   type Query,
 } from './search-sql.js';
 
@@ -27,31 +33,30 @@ export interface SearchBounds {
   counted: number;
   /** The size of the random sample from which the number of matches is estimated. */
   sample: number;
-  /** The size of the larger sample from which the position of matches far down an order is estimated. */
+  /** The size of the larger sample, from which the position of matches far down an order is estimated. */
   landmarks: number;
   /** The maximum number of listings to scan along the index of a sort order to fill a page. */
   followed: number;
-  /** The maximum number of matches to sort for one page. */
+  /** The maximum estimated number of matches to sort for one page; a third of what is sorted if no scan fills the page. */
   sorted: number;
-  /** From this offset on, the end of each page is cached, and the next page starts there. */
-  joined: number;
 }
 
 export const BOUNDS: SearchBounds = {
   counted: 10_000,
   sample: 500,
   landmarks: 2_500,
-  followed: 20_000,
+  followed: 10_000,
   sorted: 20_000,
-  joined: 200,
 };
 /**
  * The cost of scanning one listing along the index of a sort order, relative to sorting one match. Without a text, the
  * GIN index has to intersect longer lists.
  */
-const FOLLOWED_FOR_SORTED = { withText: 1.5, withoutText: 0.25 };
+const FOLLOWED_FOR_SORTED = { withText: 1, withoutText: 0.25 };
 /** The factor by which a scan costs more if the sort key is in another table. */
 const LOOKED_UP = 2;
+/** With this many sampled matches more than a page needs on average, all of the page is before the last one, nearly always. */
+const SPARE_LANDMARKS = 8;
 const COUNT_CACHE_TTL_MS = 60_000;
 
 /**
@@ -105,11 +110,27 @@ interface Count {
   isEstimate: boolean;
 }
 
+/** The number of matches, maybe estimated, and the number of active listings. */
+interface Counts {
+  matches: number;
+  active: number;
+}
+
+/** Where a page starts. */
+type Start = Pick<PageRange, 'after' | 'offset'>;
+
 interface Total extends Count {
   version: string;
 }
 
 const NOTHING: Page = { ids: [], key: null };
+
+/** Adds the sampled matches that follow a page that is not full. */
+function filledUp(query: Query, { ids, key }: Page, landmarks: Landmark[], after: PageEnd | undefined): Page {
+  const last = key === null ? after : { key, id: ids.at(-1)! };
+  const added = landmarks.filter((each) => !last || isAfter(query, each, last)).slice(0, query.limit - ids.length);
+  return { ids: [...ids, ...added.map(({ id }) => id)], key: added.at(-1)?.key ?? key };
+}
 
 /**
  * Searches with the indexes of the catalog's own tables. The number of matches decides how a page is found: a few are read
@@ -119,7 +140,8 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
   private connections: Database | undefined;
   private readonly totals = new LRUCache<string, Total>({ max: 5_000, ttl: COUNT_CACHE_TTL_MS });
   /** The end of the previous page, by filters, order and offset. */
-  private readonly ends = new LRUCache<string, PageEnd>({ max: 5_000, ttl: COUNT_CACHE_TTL_MS });
+  private readonly ends = new LRUCache<string, PageEnd>({ max: 20_000, ttl: COUNT_CACHE_TTL_MS });
+  private readonly landmarksFound = new LRUCache<string, Landmark[]>({ max: 200, ttl: COUNT_CACHE_TTL_MS });
 
   constructor(
     private readonly database: Database,
@@ -174,7 +196,8 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
       this.totals.set(filters, (total = counted));
       if (sorted) return this.answer(query, sorted, total);
     }
-    const end = total.isEstimate ? active : total.matches;
+    // Far beyond an estimate there is nothing, and finding that out would be expensive.
+    const end = total.isEstimate ? Math.min(3 * total.matches, active) : total.matches;
     const page = query.offset < end ? await this.pageAmong(query, total.matches, active) : NOTHING;
     return this.answer(query, page, total);
   }
@@ -221,13 +244,24 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
    * Estimates the number of matches from a sample. `isCertainlyMany` is true if the estimate exceeds the counting limit
    * by five standard deviations.
    */
-  private async guess(query: Query, active: number): Promise<{ matches: number; isCertainlyMany: boolean }> {
-    const { counted, sample } = this.bounds;
+  private async guess(
+    query: Query,
+    active: number,
+    size = this.bounds.sample,
+  ): Promise<{ matches: number; isCertainlyMany: boolean }> {
+    const { counted, landmarks } = this.bounds;
     if (active <= counted) return { matches: 0, isCertainlyMany: false };
-    const { hits } = await this.ask<{ hits: number }>(matchesInSample(query, sample));
-    const share = Math.min(sample / active, 1);
-    const expected = counted * share;
-    return { matches: Math.round(hits / share), isCertainlyMany: hits > expected + 5 * Math.sqrt(expected) };
+    const isEnough = (hits: number, ofSample: number): boolean => {
+      const expected = counted * Math.min(ofSample / active, 1);
+      return hits > expected + 5 * Math.sqrt(expected);
+    };
+    const { hits } = await this.ask<{ hits: number }>(matchesInSample(query, size));
+    const isCertainlyMany = isEnough(hits, size);
+    // Among many listings, counting the matches of a text costs more than a larger sample, which may be enough.
+    const isMarketLarge = active > 100 * landmarks;
+    if (!isCertainlyMany && isMarketLarge && hasText(query) && isEnough((hits * landmarks) / size, landmarks))
+      return this.guess(query, active, landmarks);
+    return { matches: Math.round(hits / Math.min(size / active, 1)), isCertainlyMany };
   }
 
   private async pageOfAll(query: Query, active: number): Promise<Page> {
@@ -246,41 +280,108 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
     const { offset, limit } = query;
     const place = (at: number): string => [at, query.sort, JSON.stringify(filterValues(query))].join(' ');
     const after = this.ends.get(place(offset));
-    const page = after
-      ? await this.ask<Page>(follow(query, { after, offset: 0, most: active }))
-      : await this.pageFrom(query, matches, active);
+    const page = await this.pageFrom(query, { matches, active }, { after, offset: after ? 0 : offset });
     const last = page.key === null ? after : { key: page.key, id: page.ids.at(-1)! };
-    if (last && offset + limit >= this.bounds.joined) this.ends.set(place(offset + limit), last);
+    if (last) this.ends.set(place(offset + limit), last);
     return page;
   }
 
-  private async pageFrom(query: Query, matches: number, active: number): Promise<Page> {
-    const { offset, limit } = query;
-    const followed = Math.ceil(((offset + limit) * active) / matches);
-    const isFollowable = followed * (isCounted(query.sort) ? LOOKED_UP : 1) <= this.bounds.followed;
-    const isSortable = matches <= this.bounds.sorted;
-    if (!isFollowable && !isSortable) return this.pageNear(query, matches, active);
+  private async pageFrom(query: Query, counts: Counts, from: Start): Promise<Page> {
+    const { matches, active } = counts;
+    const { sort, limit } = query;
+    const { counted, landmarks, sorted } = this.bounds;
+    const followed = ((from.offset + limit) * active) / matches;
+    const isFollowable = followed * (isCounted(sort) ? LOOKED_UP : 1) <= this.bounds.followed;
+    // Beyond the matches that were counted, a page near its place may cost less.
+    const nearby = ((active / landmarks + limit) * active) / matches;
+    const isSortable = matches <= counted || matches <= Math.min(sorted, nearby);
     const following = followed * FOLLOWED_FOR_SORTED[hasText(query) ? 'withText' : 'withoutText'];
     if (isFollowable && !(isSortable && matches < following)) {
-      const most = 3 * followed + 1_000;
-      const page = await this.ask<Page>(follow(query, { offset, most }));
-      // If the start of the order has this few matches, they may all be at its end.
+      const most = Math.ceil(3 * followed) + 1_000;
+      const page = await this.ask<Page>(follow(query, { ...from, most }));
       if (page.ids.length === limit || most >= active) return page;
     }
-    return this.ask<Page>(fewMatches(query, { most: active, sortable: active }));
+    const sortedPage = isSortable ? await this.pageOfFew(query, counts) : undefined;
+    return sortedPage ?? this.pageNear(query, counts, from);
+  }
+
+  /** Returns a page by sorting all matches, if they are not too many. */
+  private async pageOfFew(query: Query, { matches }: Counts): Promise<Page | undefined> {
+    // The number of matches may be an estimate that is too low.
+    const most = 3 * Math.max(this.bounds.sorted, this.bounds.counted);
+    if (matches > most) return undefined;
+    const found = await this.ask<Page & { matches: number }>(fewMatches(query, { most: most + 1, sortable: most }));
+    return found.matches > most ? undefined : found;
   }
 
   /**
    * Returns a page that starts near the offset. It starts the scan at a sampled match that has about the same share of
-   * all matches before it.
+   * all matches before it. If the scan does not fill the page, the matches are far from each other, and the page is
+   * sorted from as few of them as possible.
    */
-  private async pageNear(query: Query, matches: number, active: number): Promise<Page> {
-    const { offset } = query;
-    const mark = await this.ask<(PageEnd & { share: number }) | undefined>(
-      landmark(query, { size: this.bounds.landmarks, share: offset / matches }),
+  private async pageNear(query: Query, counts: Counts, from: Start): Promise<Page> {
+    const { matches, active } = counts;
+    const landmarks = await this.landmarks(query);
+    const mark = landmarks.findLast(
+      (each) =>
+        from.offset > 0 && each.share * matches <= query.offset && (!from.after || isAfter(query, each, from.after)),
     );
-    const passed = mark ? Math.round(mark.share * matches) : 0;
-    return this.ask<Page>(follow(query, { after: mark, offset: Math.max(offset - passed, 0), most: active }));
+    const start = mark ? { after: mark, offset: query.offset - Math.round(mark.share * matches) } : from;
+    // Only beyond the end there are more matches to skip than between two sampled ones.
+    const skipped = Math.min(start.offset, matches / landmarks.length);
+    const most = Math.ceil((3 * (skipped + query.limit) * active) / matches + this.bounds.followed / 2);
+    const page = await this.ask<Page>(follow(query, { ...start, most }));
+    if (page.ids.length === query.limit || most >= active) return page;
+    if (!isCounted(query.sort)) return this.pageUpTo(query, counts, start, landmarks);
+    return (
+      (await this.pageOfRated(query, counts, start)) ??
+      (await this.pageOfFew(query, counts)) ??
+      filledUp(query, page, landmarks, start.after)
+    );
+  }
+
+  /** Returns a page of matches that are far from each other. It sorts the matches up to a sampled match. */
+  private async pageUpTo(
+    query: Query,
+    { matches }: Counts,
+    { after, offset }: Start,
+    landmarks: Landmark[],
+  ): Promise<Page> {
+    const ahead = landmarks.filter((each) => !after || isAfter(query, each, after));
+    const between = Math.ceil(((offset + query.limit) * landmarks.length) / matches);
+    for (let count = between + SPARE_LANDMARKS; ; count *= 2) {
+      const until = ahead[count];
+      const page = await this.ask<Page>(pageWithin(query, { after, until }, offset));
+      if (page.ids.length === query.limit || !until) return page;
+    }
+  }
+
+  /**
+   * Returns a page in the order `reliable` if few of the matches are sold by the call. Only those can have a reliability, and
+   * all others follow them.
+   */
+  private async pageOfRated(query: Query, counts: Counts, start: Start): Promise<Page | undefined> {
+    const { sort, limit, pricingModel, live } = query;
+    if (sort !== 'reliable' || pricingModel !== undefined || live || start.after?.key === UNRATED.key) return undefined;
+    const few = this.bounds.counted;
+    const { matches, rated, ...page } = await this.ask<Page & { matches: number; rated: number }>(
+      ratedMatches(query, few, start),
+    );
+    if (matches > few) return undefined;
+    const missing = limit - page.ids.length;
+    if (missing === 0) return page;
+    const others = { ...query, offset: query.offset + page.ids.length, limit: missing };
+    const rest = await this.pageNear(others, counts, { after: UNRATED, offset: Math.max(start.offset - rated, 0) });
+    return { ids: [...page.ids, ...rest.ids], key: rest.key ?? page.key };
+  }
+
+  private async landmarks(query: Query): Promise<Landmark[]> {
+    const key = [query.sort, JSON.stringify(filterValues(query))].join(' ');
+    const known = this.landmarksFound.get(key);
+    if (known) return known;
+    const { landmarks } = await this.ask<{ landmarks: Landmark[] }>(landmarksOf(query, this.bounds.landmarks));
+    this.landmarksFound.set(key, landmarks);
+    return landmarks;
   }
 
   /**

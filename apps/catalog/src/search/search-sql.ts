@@ -68,15 +68,14 @@ export const matchesOf = (query: Query, most: number): Bound =>
 /** Counts the matching listings, up to `most`. Returns their page if at most `sortable` match. */
 export function fewMatches(query: Query, { most, sortable }: { most: number; sortable: number }): Bound {
   return planned((bind) => {
-    const found = `SELECT l.id, ${knownKey(query)} AS key FROM listings l WHERE ${conditionsOf(query, bind).join(' AND ')} LIMIT ${bind(most, 'bigint')}`;
     const page = `SELECT id, key FROM ${keyed(query, 'found')} keyed WHERE (SELECT matches FROM counted) <= ${bind(sortable, 'bigint')} ORDER BY ${inOrder(query)} LIMIT ${bind(query.limit, 'bigint')} OFFSET ${bind(query.offset, 'bigint')}`;
-    return `WITH found AS MATERIALIZED (${found}), counted AS (SELECT count(*)::int AS matches FROM found) SELECT (SELECT matches FROM counted), ${PAGE} FROM (${page}) page`;
+    return `WITH ${foundOf(query, most, bind)}, counted AS (SELECT count(*)::int AS matches FROM found) SELECT (SELECT matches FROM counted), ${PAGE} FROM (${page}) page`;
   });
 }
 
 export interface PageRange {
   /** The page starts after this position; if absent, at the start of the order. */
-  after?: PageEnd;
+  after?: PageEnd | undefined;
   /** The number of matches to skip from there. */
   offset: number;
   /** The maximum number of listings to scan, matching or not. */
@@ -88,13 +87,11 @@ export interface PageRange {
 /** Scans the index of the sort order until the page is full. */
 export function follow(query: Query, { after, offset, most, isBackward = false }: PageRange): Bound {
   return prepared((bind) => {
-    const { column, type, isAscending } = ORDERS[query.sort];
+    const { column, isAscending } = ORDERS[query.sort];
     const id = isCounted(query.sort) ? 'p.listing_id' : 'l.id';
     const way = isAscending === isBackward ? 'DESC' : 'ASC';
     const order = `ORDER BY ${column} ${way}, ${id} ${way}`;
-    const behind = after
-      ? [`(${column}, ${id}) ${way === 'ASC' ? '>' : '<'} (${bind(after.key, type)}, ${bind(after.id, 'uuid')})`]
-      : [];
+    const behind = within(query, { after }, bind);
     const range = isFiltered(query) ? [...behind, ...rangeOf(query, bind)] : behind;
     const listings = isCounted(query.sort)
       ? `listing_popularity p WHERE ${['p.is_active', ...range].join(' AND ')}`
@@ -102,7 +99,7 @@ export function follow(query: Query, { after, offset, most, isBackward = false }
     const window = `LIMIT ${bind(query.limit, 'bigint')} OFFSET ${bind(offset, 'bigint')}`;
     if (!isFiltered(query))
       return `SELECT ${PAGE} FROM (SELECT ${id} AS id, ${column} AS key FROM ${listings} ${order} ${window}) page`;
-    const fits = `${filtersOf(query, bind).join(' AND ')} AS fits`;
+    const fits = fitsOf(query, bind);
     const looked = `${listings} ${order} LIMIT ${bind(most, 'bigint')}`;
     const followed = isCounted(query.sort)
       ? `SELECT l.id, ${column} AS key, ${fits} FROM (SELECT * FROM ${looked}) p JOIN listings l ON l.id = p.listing_id ${order}`
@@ -110,6 +107,46 @@ export function follow(query: Query, { after, offset, most, isBackward = false }
     return `SELECT ${PAGE} FROM (SELECT id, key FROM (${followed}) followed WHERE fits ${window}) page`;
   });
 }
+
+/** A part of an order; if a position is absent, from its start or to its end. */
+interface Range {
+  after?: PageEnd | undefined;
+  until?: PageEnd | undefined;
+}
+
+/**
+ * Returns the page of the matches in a part of the order, `offset` matches after its start. It reads all matches in the
+ * part, so the part should contain few. The sort key must be in `listings`.
+ */
+export const pageWithin = (query: Query, range: Range, offset: number): Bound =>
+  planned((bind) => {
+    const found = `SELECT l.id, ${knownKey(query)} AS key FROM listings l WHERE ${[...conditionsOf(query, bind), ...within(query, range, bind)].join(' AND ')}`;
+    return `WITH found AS MATERIALIZED (${found}) SELECT ${PAGE} FROM (SELECT id, key FROM found ORDER BY ${inOrder(query)} LIMIT ${bind(query.limit, 'bigint')} OFFSET ${bind(offset, 'bigint')}) page`;
+  });
+
+/** The position before the first listing with the reliability 0. */
+export const UNRATED: PageEnd = { key: '0', id: 'ffffffff-ffff-ffff-ffff-ffffffffffff' };
+
+/**
+ * Counts the matching listings that are sold by the call, up to `most` + 1. If there are at most `most`, returns the
+ * page, `offset` matches after a position, of those with a reliability, which come first in the order `reliable`, and
+ * their number after that position.
+ */
+export const ratedMatches = (
+  query: Query,
+  most: number,
+  { after, offset }: Pick<PageRange, 'after' | 'offset'>,
+): Bound =>
+  planned((bind) => {
+    const range = ['p.listing_id = found.id', 'p.reliability > 0', ...within(query, { after }, bind)].join(' AND ');
+    return `
+      WITH ${foundOf({ ...query, pricingModel: 'per_call' }, most + 1, bind)},
+        counted AS (SELECT count(*)::int AS matches FROM found),
+        rated AS MATERIALIZED (SELECT id, p.reliability AS key FROM found JOIN listing_popularity p ON ${range}
+          WHERE (SELECT matches FROM counted) <= ${bind(most, 'bigint')})
+      SELECT (SELECT matches FROM counted), (SELECT count(*)::int FROM rated) AS rated, ${PAGE}
+      FROM (SELECT id, key FROM rated ORDER BY ${inOrder(query)} LIMIT ${bind(query.limit, 'bigint')} OFFSET ${bind(offset, 'bigint')}) page`;
+  });
 
 /** Returns the listings of a page as JSON. */
 export const shown = ({ inEveryState = false }: Query, ids: string[]): Bound =>
@@ -124,17 +161,19 @@ export const shown = ({ inEveryState = false }: Query, ids: string[]): Bound =>
 export const matchesInSample = (query: Query, size: number): Bound =>
   prepared((bind) => `SELECT count(*)::int AS hits FROM (${sampleOf(query, size, bind)}) sampled WHERE fits`);
 
-/**
- * Returns the sampled match at the given share of all matches, in the requested order, and the share of matches up to
- * it. Returns no row if that position is before the first sampled match.
- */
-export const landmark = (query: Query, { size, share }: { size: number; share: number }): Bound =>
+/** A matching listing, and the share of the matches in a sample that are not behind it in the order. */
+export interface Landmark extends PageEnd {
+  share: number;
+}
+
+/** Returns matches in a random sample of listings, in the requested order: all, or some hundred at equal distances. */
+export const landmarksOf = (query: Query, size: number): Bound =>
   prepared(
     (bind) => `
       WITH matching AS MATERIALIZED (SELECT id, key FROM (${sampleOf(query, size, bind)}) sampled WHERE fits),
-        found AS (SELECT count(*) AS hits, least(floor(count(*) * ${bind(share, 'float8')}), count(*))::bigint AS before FROM matching)
-      SELECT keyed.key::text, keyed.id, (found.before / found.hits::float8) AS share FROM ${keyed(query, 'matching')} keyed, found
-      WHERE found.before > 0 ORDER BY ${inOrder(query, 'keyed.')} LIMIT 1 OFFSET greatest((SELECT before FROM found) - 1, 0)`,
+        placed AS (SELECT key, id, row_number() OVER (ORDER BY ${inOrder(query)}) AS place, count(*) OVER () AS hits FROM ${keyed(query, 'matching')} keyed)
+      SELECT coalesce(json_agg(json_build_object('key', key::text, 'id', id, 'share', place / hits::float8) ORDER BY place), '[]') AS landmarks
+      FROM placed WHERE place % greatest(hits / ${LANDMARKS}, 1) = 0`,
   );
 
 /** Returns the query of a text and its spelling correction, both as PostgreSQL prints them. */
@@ -144,6 +183,7 @@ export const correction = (text: string): Bound =>
       `SELECT asked::text, corrected_query(asked)::text AS corrected FROM (SELECT ${parsed(text, bind)} AS asked) texts`,
   );
 
+const LANDMARKS = 250;
 const ACTIVE = `l.status = 'active'`;
 const MOST_RELIABLE = '9223372036854775807::bigint';
 
@@ -179,11 +219,18 @@ function conditionsOf(query: Query, bind: Bind): string[] {
   return query.sellerId ? [`l.provider_id = ${bind(query.sellerId, 'uuid')}`, ...conditions] : conditions;
 }
 
-function filtersOf(query: Query, bind: Bind): string[] {
+/**
+ * The column `fits` of a prepared statement. The text is parsed in a subquery, because otherwise it would be parsed
+ * again for each listing.
+ */
+const fitsOf = (query: Query, bind: Bind): string =>
+  `${filtersOf(query, bind, (text) => `(SELECT ${parsed(text, bind)})`).join(' AND ')} AS fits`;
+
+function filtersOf(query: Query, bind: Bind, parse = (text: string): string => parsed(text, bind)): string[] {
   const { text, tsquery, categoryId, deliveryType, live } = query;
   const filters = priceFiltersOf(query, bind);
   if (tsquery !== undefined) filters.push(`l.search @@ ${bind(tsquery, 'tsquery')}`);
-  else if (text !== undefined) filters.push(`l.search @@ ${parsed(text, bind)}`);
+  else if (text !== undefined) filters.push(`l.search @@ ${parse(text)}`);
   if (categoryId !== undefined) filters.push(`l.category_id = ${bind(categoryId, 'uuid')}`);
   if (deliveryType !== undefined) filters.push(`l.delivery_type = ${bind(deliveryType, 'text')}`);
   if (live) filters.push('l.is_live');
@@ -199,6 +246,26 @@ function priceFiltersOf({ pricingModel, minPriceMicros, maxPriceMicros, live }: 
   return filters;
 }
 
+/** Restricts listings to a part of the order. */
+function within({ sort }: Query, { after, until }: Range, bind: Bind): string[] {
+  const { column, type, isAscending } = ORDERS[sort];
+  const key = `(${column}, ${isCounted(sort) ? 'p.listing_id' : 'l.id'})`;
+  const at = (end: PageEnd): string => `(${bind(end.key, type)}, ${bind(end.id, 'uuid')})`;
+  return [
+    ...(after ? [`${key} ${isAscending ? '>' : '<'} ${at(after)}`] : []),
+    ...(until ? [`${key} ${isAscending ? '<=' : '>='} ${at(until)}`] : []),
+  ];
+}
+
+/** Whether a position is after another one in the order. */
+export function isAfter({ sort }: Query, position: PageEnd, other: PageEnd): boolean {
+  if (position.id === other.id) return false;
+  const { type, isAscending } = ORDERS[sort];
+  // Times are compared as text, since PostgreSQL prints all of them in UTC.
+  const [key, otherKey] = type === 'bigint' ? [BigInt(position.key), BigInt(other.key)] : [position.key, other.key];
+  return (key > otherKey || (key === otherKey && position.id > other.id)) === isAscending;
+}
+
 /** Restricts a scan to the part of the order's index that contains all matches. */
 function rangeOf(query: Query, bind: Bind): string[] {
   if (isByPrice(query.sort)) return priceFiltersOf(query, bind);
@@ -211,8 +278,15 @@ function rangeOf(query: Query, bind: Bind): string[] {
   ];
 }
 
+/**
+ * The first `most` matches. They are read from a subquery without a LIMIT, because with it PostgreSQL prefers to scan
+ * all listings if it expects many matches, which takes seconds if there are few.
+ */
+const foundOf = (query: Query, most: number, bind: Bind): string =>
+  `matching AS MATERIALIZED (SELECT l.id, ${knownKey(query)} AS key FROM listings l WHERE ${conditionsOf(query, bind).join(' AND ')}), found AS MATERIALIZED (SELECT * FROM matching LIMIT ${bind(most, 'bigint')})`;
+
 const sampleOf = (query: Query, size: number, bind: Bind): string =>
-  `SELECT l.id, ${knownKey(query)} AS key, ${filtersOf(query, bind).join(' AND ')} AS fits FROM listings l WHERE ${ACTIVE} ORDER BY right(l.id::text, 8) COLLATE "C" LIMIT ${bind(size, 'bigint')}`;
+  `SELECT l.id, ${knownKey(query)} AS key, ${fitsOf(query, bind)} FROM listings l WHERE ${ACTIVE} ORDER BY right(l.id::text, 8) COLLATE "C" LIMIT ${bind(size, 'bigint')}`;
 
 /**
  * The sort key if it is in `listings`. Popularity and reliability are in another table and are looked up only for

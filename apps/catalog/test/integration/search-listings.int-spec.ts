@@ -32,7 +32,6 @@ describe('search', () => {
       counted: 50,
       sample: all.length,
       followed: all.length * 100,
-      joined: 0,
       ...bounds,
     });
     postgres.onModuleInit();
@@ -159,7 +158,7 @@ describe('search', () => {
 
     it.each<[road: string, bounds: Partial<SearchBounds>]>([
       ['following an order', { sorted: 0 }],
-      ['sorting all', { followed: 0 }],
+      ['sorting all', { followed: 0, landmarks: 1 }],
       ['following an order for as long as it pays', { followed: 600 }],
     ])('finds every page of them by %s, and says that their total is an estimate', async (_road, bounds) => {
       const { search: postgres, close } = await searchWith(bounds);
@@ -212,6 +211,44 @@ describe('search', () => {
         }
       },
     );
+
+    describe('at the end of an order', () => {
+      let last: SeededListing[];
+      const pagesOf = async (sort: NonNullable<Search['sort']>): Promise<string[][]> => {
+        const { search: postgres, close } = await searchWith({ followed: 0, sorted: 0, landmarks: 300 });
+        const pages: string[][] = [];
+        do pages.push(idsIn(await postgres.find(wanted({ q: 'walrus', sort, limit: 8, page: pages.length + 1 }))));
+        while (pages.at(-1)!.length > 0);
+        await close();
+        return pages.slice(0, -1);
+      };
+      const inOrder = (sort: Search['sort']) => naiveSearch(last, { sort, page: 1, limit: last.length }).ids;
+
+      // Their ids are the greatest ones, so that they are the first of all without a reliability.
+      beforeAll(async () => {
+        last = Array.from({ length: 200 }, (_, index) =>
+          listingOf({
+            name: 'walrus',
+            createdAt: new Date(Date.UTC(2020, 0, 1 + index)),
+            ...(index % 40 === 0 && { pricingModel: 'per_call', live: true, reliability: index / 10 + 1 }),
+          }),
+        );
+        await seedListings(service, last);
+      });
+      afterAll(() => service.sql('DELETE FROM listings WHERE id = ANY($1)', [last.map(({ id }) => id)]));
+
+      it.each(['newest', 'reliable', 'price_high'] as const)('shows each of them once, by %s', async (sort) => {
+        expect((await pagesOf(sort)).flat()).toEqual(inOrder(sort));
+      });
+
+      it('begins with sampled ones and shows all that follow, by popular', async () => {
+        const pages = await pagesOf('popular');
+        const [first, ...rest] = pages.map((page) => page.map((id) => inOrder('popular').indexOf(id)));
+        expect(first).toHaveLength(8);
+        expect(first).toEqual([...new Set(first)].sort((a, b) => a - b));
+        expect(rest.flat()).toEqual(last.map((_, place) => place).slice(first!.at(-1)! + 1));
+      });
+    });
   });
 
   it('shows every active listing exactly once across its pages', async () => {
