@@ -38,10 +38,12 @@ export class CreateCatalog1763650200000 implements MigrationInterface {
   async down(runner: QueryRunner): Promise<void> {
     await runner.query('DROP FUNCTION corrected_query');
     await runner.query(
-      'DROP TABLE listing_challenges, listing_words, active_listings, listing_popularity, listing_slugs, listings, listing_quality, listing_ratings, endpoints, providers, categories',
+      `DROP TABLE listing_challenges, listing_words, active_listings, listing_popularity, listing_slugs, listings,
+         listing_quality, listing_ratings, endpoints, providers, categories`,
     );
     await runner.query(
-      'DROP FUNCTION after_endpoints_changed, after_listings_added, after_listings_changed, after_listings_removed, name_reads_as, listing_document, words_of',
+      `DROP FUNCTION after_endpoints_changed, after_listings_added, after_listings_changed, after_listings_removed,
+         name_reads_as, listing_document, words_of`,
     );
   }
 }
@@ -225,7 +227,8 @@ async function createSearch(runner: QueryRunner): Promise<void> {
   // fastupdate is off, because every search would scan the list of pending entries, and one writer would have to merge
   // it.
   await runner.query(
-    `CREATE INDEX listings_search ON listings USING gin (search, category_id, pricing_model, delivery_type) WITH (fastupdate = off) WHERE status = 'active'`,
+    `CREATE INDEX listings_search ON listings USING gin (search, category_id, pricing_model, delivery_type)
+       WITH (fastupdate = off) WHERE status = 'active'`,
   );
   // For searches without a text, which are counted by an index-only scan. PostgreSQL skips over the values of columns
   // without a filter, of which there are few.
@@ -286,8 +289,10 @@ async function createTriggers(runner: QueryRunner): Promise<void> {
       'UPDATE',
       'OLD TABLE AS former NEW TABLE AS changed',
       `
-      UPDATE listing_popularity SET is_active = NOT is_active FROM changed WHERE listing_id = changed.id AND is_active <> (changed.status = 'active');
-      INSERT INTO active_listings (change) SELECT (SELECT count(*) FROM changed WHERE status = 'active') - (SELECT count(*) FROM former WHERE status = 'active');
+      UPDATE listing_popularity SET is_active = NOT is_active FROM changed
+      WHERE listing_id = changed.id AND is_active <> (changed.status = 'active');
+      INSERT INTO active_listings (change)
+      SELECT (SELECT count(*) FROM changed WHERE status = 'active') - (SELECT count(*) FROM former WHERE status = 'active');
       ${keepWords('changed listing JOIN former ON former.id = listing.id AND former.search <> listing.search')}`,
     ],
     [
@@ -314,7 +319,8 @@ async function createTriggers(runner: QueryRunner): Promise<void> {
     END $$`);
   for (const event of ['INSERT', 'UPDATE'])
     await runner.query(
-      `CREATE TRIGGER after_endpoints_${event.toLowerCase()} AFTER ${event} ON endpoints REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION after_endpoints_changed()`,
+      `CREATE TRIGGER after_endpoints_${event.toLowerCase()} AFTER ${event} ON endpoints
+       REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION after_endpoints_changed()`,
     );
 }
 
@@ -329,7 +335,8 @@ async function createCorrection(runner: QueryRunner): Promise<void> {
   // is tried first, because many words share three trigrams, and few share half of them.
   await runner.query(String.raw`
     CREATE FUNCTION corrected_query(asked tsquery) RETURNS tsquery
-    LANGUAGE plpgsql STABLE SET search_path FROM CURRENT SET pg_trgm.similarity_threshold = 0.3 SET plan_cache_mode = force_custom_plan AS $$
+    LANGUAGE plpgsql STABLE SET search_path FROM CURRENT SET pg_trgm.similarity_threshold = 0.3
+      SET plan_cache_mode = force_custom_plan AS $$
     DECLARE
       corrected tsquery := asked;
       unknown text;
@@ -340,7 +347,8 @@ async function createCorrection(runner: QueryRunner): Promise<void> {
       attempts int := 0;
     BEGIN
       FOR unknown IN
-        SELECT DISTINCT lexemes[1] FROM regexp_matches(querytree(asked), '''([^''\\]{3,64})''', 'g') AS lexemes WHERE lexemes[1] ~ '[[:alpha:]]{3}'
+        SELECT DISTINCT lexemes[1] FROM regexp_matches(querytree(asked), '''([^''\\]{3,64})''', 'g') AS lexemes
+        WHERE lexemes[1] ~ '[[:alpha:]]{3}'
       LOOP
         CONTINUE WHEN ${isInUse('unknown')};
         attempts := attempts + 1;
@@ -348,7 +356,9 @@ async function createCorrection(runner: QueryRunner): Promise<void> {
         closest := NULL;
         FOREACH threshold IN ARRAY ARRAY['0.5', '0.4', '0.3'] LOOP
           PERFORM set_config('pg_trgm.similarity_threshold', threshold, true);
-          FOR candidate IN SELECT word, similarity(word, unknown) FROM listing_words WHERE word % unknown ORDER BY similarity DESC LIMIT 50 LOOP
+          FOR candidate IN
+            SELECT word, similarity(word, unknown) FROM listing_words WHERE word % unknown ORDER BY similarity DESC LIMIT 50
+          LOOP
             EXIT WHEN closest IS NOT NULL AND candidate.similarity < best;
             IF ${isInUse('candidate.word')} THEN
               best := candidate.similarity;

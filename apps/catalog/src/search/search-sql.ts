@@ -62,14 +62,18 @@ export const hasText = ({ text, tsquery }: Query): boolean => text !== undefined
 export const matchesOf = (query: Query, most: number): Bound =>
   planned(
     (bind) =>
-      `SELECT count(*)::int AS matches FROM (SELECT FROM listings l WHERE ${conditionsOf(query, bind).join(' AND ')} LIMIT ${bind(most, 'bigint')}) found`,
+      `SELECT count(*)::int AS matches FROM (
+         SELECT FROM listings l WHERE ${conditionsOf(query, bind).join(' AND ')} LIMIT ${bind(most, 'bigint')}) found`,
   );
 
 /** Counts the matching listings, up to `most`. Returns their page if at most `sortable` match. */
 export function fewMatches(query: Query, { most, sortable }: { most: number; sortable: number }): Bound {
   return planned((bind) => {
-    const page = `SELECT id, key FROM ${keyed(query, 'found')} keyed WHERE (SELECT matches FROM counted) <= ${bind(sortable, 'bigint')} ORDER BY ${inOrder(query)} LIMIT ${bind(query.limit, 'bigint')} OFFSET ${bind(query.offset, 'bigint')}`;
-    return `WITH ${foundOf(query, most, bind)}, counted AS (SELECT count(*)::int AS matches FROM found) SELECT (SELECT matches FROM counted), ${PAGE} FROM (${page}) page`;
+    const page = `SELECT id, key FROM ${keyed(query, 'found')} keyed
+      WHERE (SELECT matches FROM counted) <= ${bind(sortable, 'bigint')}
+      ORDER BY ${inOrder(query)} LIMIT ${bind(query.limit, 'bigint')} OFFSET ${bind(query.offset, 'bigint')}`;
+    return `WITH ${foundOf(query, most, bind)}, counted AS (SELECT count(*)::int AS matches FROM found)
+      SELECT (SELECT matches FROM counted), ${PAGE} FROM (${page}) page`;
   });
 }
 
@@ -120,8 +124,12 @@ interface Range {
  */
 export const pageWithin = (query: Query, range: Range, offset: number): Bound =>
   planned((bind) => {
-    const found = `SELECT l.id, ${knownKey(query)} AS key FROM listings l WHERE ${[...conditionsOf(query, bind), ...within(query, range, bind)].join(' AND ')}`;
-    return `WITH found AS MATERIALIZED (${found}) SELECT ${PAGE} FROM (SELECT id, key FROM found ORDER BY ${inOrder(query)} LIMIT ${bind(query.limit, 'bigint')} OFFSET ${bind(offset, 'bigint')}) page`;
+    const conditions = [...conditionsOf(query, bind), ...within(query, range, bind)].join(' AND ');
+    return `
+      WITH found AS MATERIALIZED (SELECT l.id, ${knownKey(query)} AS key FROM listings l WHERE ${conditions})
+      SELECT ${PAGE} FROM (
+        SELECT id, key FROM found ORDER BY ${inOrder(query)}
+        LIMIT ${bind(query.limit, 'bigint')} OFFSET ${bind(offset, 'bigint')}) page`;
   });
 
 /** The position before the first listing with the reliability 0. */
@@ -145,7 +153,9 @@ export const ratedMatches = (
         rated AS MATERIALIZED (SELECT id, p.reliability AS key FROM found JOIN listing_popularity p ON ${range}
           WHERE (SELECT matches FROM counted) <= ${bind(most, 'bigint')})
       SELECT (SELECT matches FROM counted), (SELECT count(*)::int FROM rated) AS rated, ${PAGE}
-      FROM (SELECT id, key FROM rated ORDER BY ${inOrder(query)} LIMIT ${bind(query.limit, 'bigint')} OFFSET ${bind(offset, 'bigint')}) page`;
+      FROM (
+        SELECT id, key FROM rated ORDER BY ${inOrder(query)}
+        LIMIT ${bind(query.limit, 'bigint')} OFFSET ${bind(offset, 'bigint')}) page`;
   });
 
 /** Returns the listings of a page as JSON. */
@@ -171,8 +181,11 @@ export const landmarksOf = (query: Query, size: number): Bound =>
   prepared(
     (bind) => `
       WITH matching AS MATERIALIZED (SELECT id, key FROM (${sampleOf(query, size, bind)}) sampled WHERE fits),
-        placed AS (SELECT key, id, row_number() OVER (ORDER BY ${inOrder(query)}) AS place, count(*) OVER () AS hits FROM ${keyed(query, 'matching')} keyed)
-      SELECT coalesce(json_agg(json_build_object('key', key::text, 'id', id, 'share', place / hits::float8) ORDER BY place), '[]') AS landmarks
+        placed AS (
+          SELECT key, id, row_number() OVER (ORDER BY ${inOrder(query)}) AS place, count(*) OVER () AS hits
+          FROM ${keyed(query, 'matching')} keyed)
+      SELECT coalesce(
+        json_agg(json_build_object('key', key::text, 'id', id, 'share', place / hits::float8) ORDER BY place), '[]') AS landmarks
       FROM placed WHERE place % greatest(hits / ${LANDMARKS}, 1) = 0`,
   );
 
@@ -283,10 +296,13 @@ function rangeOf(query: Query, bind: Bind): string[] {
  * all listings if it expects many matches, which takes seconds if there are few.
  */
 const foundOf = (query: Query, most: number, bind: Bind): string =>
-  `matching AS MATERIALIZED (SELECT l.id, ${knownKey(query)} AS key FROM listings l WHERE ${conditionsOf(query, bind).join(' AND ')}), found AS MATERIALIZED (SELECT * FROM matching LIMIT ${bind(most, 'bigint')})`;
+  `matching AS MATERIALIZED (
+     SELECT l.id, ${knownKey(query)} AS key FROM listings l WHERE ${conditionsOf(query, bind).join(' AND ')}),
+   found AS MATERIALIZED (SELECT * FROM matching LIMIT ${bind(most, 'bigint')})`;
 
 const sampleOf = (query: Query, size: number, bind: Bind): string =>
-  `SELECT l.id, ${knownKey(query)} AS key, ${fitsOf(query, bind)} FROM listings l WHERE ${ACTIVE} ORDER BY right(l.id::text, 8) COLLATE "C" LIMIT ${bind(size, 'bigint')}`;
+  `SELECT l.id, ${knownKey(query)} AS key, ${fitsOf(query, bind)} FROM listings l WHERE ${ACTIVE}
+   ORDER BY right(l.id::text, 8) COLLATE "C" LIMIT ${bind(size, 'bigint')}`;
 
 /**
  * The sort key if it is in `listings`. Popularity and reliability are in another table and are looked up only for
