@@ -2,7 +2,7 @@ import { ActiveCalls } from './active-calls.js';
 
 const overloaded = { reason: 'overloaded', details: { retry_after_seconds: 1 } };
 
-/** A piece of work that ends when the test says so. */
+/** Work that ends when the test resolves or rejects it. */
 function deferred() {
   let [resolve, reject] = [(_value: string) => {}, (_reason: Error) => {}];
   const promise = new Promise<string>((...both) => ([resolve, reject] = both));

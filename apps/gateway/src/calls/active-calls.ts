@@ -7,9 +7,9 @@ import { gatewayConfig, type GatewayConfig } from '../config.js';
 const RETRY_SECONDS = 1;
 
 /**
- * The calls that this process and those behind it work on. More of them than can be carried would only make all of them
- * slower, until their clients have gone; so one too many is refused before anything is done for it. Those that wait for
- * their seller cost nothing and are not counted.
+ * Limits the calls that this process and the services behind it work on. Calls beyond their capacity would slow down
+ * all calls until the clients give up, so a call above the limit is refused before any work is done for it. Calls that
+ * wait for their seller use almost no resources and are not counted.
  */
 @Injectable()
 export class ActiveCalls {
@@ -29,7 +29,10 @@ export class ActiveCalls {
     }
   }
 
-  /** Lets others take the place of a call that is active, until its seller has answered; then it goes on, however many there are. */
+  /**
+   * Does not count an active call while it waits for its seller. Once the seller has answered, the call continues even
+   * if the limit is reached.
+   */
   async whileAtSeller<T>(wait: () => Promise<T>): Promise<T> {
     this.count -= 1;
     try {

@@ -5,14 +5,14 @@ import { isDefinite, type SellerFailed } from '../egress/seller-outcome.js';
 export const NO_MONEY: CallMoney = { grossMicros: '0', feeMicros: '0', netMicros: '0', feeBps: 0 };
 
 /**
- * The gateway result (`data` of the 200) as JSON text. The seller's JSON is spliced in as it came: parsing and writing
- * it again could change its numbers.
+ * The gateway result (`data` of the 200) as JSON text. The seller's JSON is inserted unchanged, because parsing and
+ * serializing it could change its numbers.
  */
 export function billableAnswer(requestId: string, money: CallMoney, statusCode: number, sellerJson: string): string {
   return resultJson({ requestId, billable: true, money, statusCode, sellerJson });
 }
 
-/** What binds a request to its payment and its key; a changed request has neither. */
+/** The headers that bind a request to its payment and its key. A changed request must not send them. */
 const BOUND_TO_REQUEST = [
   'X-Market-Relay-Request-Id',
   'X-Market-Payment-Scheme',
@@ -22,8 +22,8 @@ const BOUND_TO_REQUEST = [
 ];
 
 /**
- * A result that costs nothing, with the next action. `retryUntil` is the time until which the payment, if there is one,
- * is valid for the same request.
+ * A result that is not charged, with the next action. `retryUntil` is the time until which the payment, if there is
+ * one, is valid for the same request.
  */
 export function failedAnswer(requestId: string, outcome: SellerFailed, feeBps: number, retryUntil?: string): string {
   const recovery = isDefinite(outcome)

@@ -45,8 +45,8 @@ interface KeyRow {
 }
 
 /**
- * Idempotency-Key on the paid call. A key is bound to what it was first used for: path, canonical body and chosen
- * route; proofs of payment are no part of it, since clients send one key on the unpaid and on the paid attempt.
+ * The Idempotency-Keys of calls. A key is bound to the path, the canonical body and the chosen route of its first use.
+ * Proofs of payment are not included, because clients send the same key with the unpaid and with the paid request.
  */
 @Injectable()
 export class CallKeys {
@@ -67,7 +67,7 @@ export class CallKeys {
 
   /**
    * Binds the key to a call, or to a definitive refusal (null).
-   * @returns the call the key belongs to: another than the one given where that one has its result already.
+   * @returns the call that the key belongs to; an earlier one if that has its result already.
    * @throws Refusal `idempotency_key_reused` when another request was faster.
    */
   async bind(context: RequestContext, fingerprint: Buffer, gatewayRequestId: string | null): Promise<string | null> {
@@ -76,7 +76,9 @@ export class CallKeys {
     return bound.length > 0 ? gatewayRequestId : this.find(context, fingerprint);
   }
 
-  /** Takes the key for a new call, unless it belongs to one. @returns the id of the call that has it. */
+  /**
+   * Takes the key for a new call, unless it belongs to another. @returns the id of the call that the key belongs to.
+   */
   async take(context: RequestContext, fingerprint: Buffer, gatewayRequestId: string): Promise<string> {
     if (!context.idempotency) return gatewayRequestId;
     const [row] = await this.query(take, context, fingerprint, gatewayRequestId);
@@ -85,7 +87,9 @@ export class CallKeys {
     return row.gateway_request_id ?? gatewayRequestId;
   }
 
-  /** Hands the key on from a call that came to nothing. @returns whether that call still had it. */
+  /**
+   * Moves the key from a call without a result to another call. @returns whether the key still belonged to the former.
+   */
   async move(context: RequestContext, from: string, to: string): Promise<boolean> {
     if (!context.idempotency) return true;
     return (await this.query(move, context, from, to)).length > 0;

@@ -9,7 +9,7 @@ type Pending = Extract<CallOutput, { outcome: 'pending' }>;
 /** Why a payment cannot be used for its call. */
 export type PaymentProblem = Pick<PaymentRequired, 'reason' | 'received' | 'missing' | 'rejection'>;
 
-/** The payment buys nothing any more: a new offer is needed. */
+/** The payment can no longer be used; a new offer is needed. */
 export interface PaymentUnusable {
   outcome: 'payment_unusable';
   problem: PaymentProblem;

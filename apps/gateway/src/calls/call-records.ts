@@ -8,14 +8,14 @@ import type { SellerFailed } from '../egress/seller-outcome.js';
 import { EndpointHealth, type CalledEndpoint } from '../endpoints/endpoint-health.js';
 import type { CallTime } from './metrics.js';
 
-/** A call, as its record is kept. */
+/** A call as the gateway records it. */
 export interface CallRecord {
   id: string;
   buyerId: string;
   listing: Pick<Offering, 'listingId' | 'name' | 'slug' | 'sellerId'>;
   bodyDigest: Buffer;
   money: CallMoney;
-  /** Null where it costs nothing. */
+  /** Null if the call costs nothing. */
   payment: CallPayment | null;
 }
 
@@ -28,12 +28,15 @@ interface Quote extends Omit<CallRecord, 'payment'> {
   offer: PaymentOffer;
 }
 
-/** A call that this attempt alone makes: its payment is claimed, or, where it costs nothing, its record is leased. */
+/**
+ * A call that only this attempt may make. The attempt holds the claim of the payment, or the lease of the record if the
+ * call costs nothing.
+ */
 export interface HeldCall extends CallRecord {
   payment: (CallPayment & { transactionHash: string | null; retryUntil: string; isSigned?: true }) | null;
-  /** Of the claim or the lease. */
+  /** The fence of the claim or of the lease. */
   fence: number;
-  /** Counts the requests that the seller may have seen. */
+  /** The number of requests that the seller may have received, including this one. */
   attempt: number;
   time: CallTime;
 }
@@ -47,16 +50,16 @@ export interface Result {
   latencyMs: number;
 }
 
-/** What is known of the attempts at a call before this one. */
+/** The results of the earlier attempts at a call. */
 export interface Earlier {
   result: StoredResult | null;
-  /** Claims that were released before the seller was called, which were no attempts. */
+  /** The number of claims that were released before the seller was called. They do not count as attempts. */
   releasedClaims: number;
 }
 
 export interface StoredResult extends Result {
   relayRequestId: string | null;
-  /** It is known to be charged for, or cost nothing; until then it is not shown. */
+  /** True if the charge is confirmed or the call cost nothing. Until then the result is not returned. */
   isFinal: boolean;
 }
 
@@ -64,7 +67,7 @@ export interface StoredResult extends Result {
 export const RESULT_COLUMNS =
   'result_json AS answer, response_digest AS "answerDigest", seller_status_code AS "statusCode", latency_ms AS "latencyMs"';
 
-/** What is written down of every call, and of every attempt at one. */
+/** The columns that are stored for every call, and for every attempt at one. */
 export const CALL_COLUMNS =
   `id uuid, buyer_id uuid, seller_id uuid, listing_id uuid, listing_name text, listing_slug text, body_digest bytea,
   gross_micros bigint, fee_micros bigint, net_micros bigint, fee_bps int, payment_id uuid, relay_request_id text` as const;
@@ -106,8 +109,9 @@ const insertQuotes = withParameters(
 );
 
 /**
- * The first billable result of a call is the one it has: a later attempt's answer does not replace it, nor undo a refund.
- * In either case the endpoints have answered: their consecutive failures are reset, and those that were not known to work are returned.
+ * Stores the first billable result of each call. A later result replaces neither a stored result nor a refund. In
+ * either case the endpoint has answered, so its consecutive failures are reset. The statement also returns the
+ * endpoints that were not known to work.
  */
 const storeDeliveries = withParameters(
   { calls: `${ATTEMPT_COLUMNS}, result_json text, response_digest bytea`, url_digests: 'bytea[]' },
@@ -149,7 +153,7 @@ const release = sql(
      offer_expires_at = CASE WHEN status IN ('payment_required', 'payment_pending') THEN $2 ELSE offer_expires_at END
    WHERE id = $1`,
 );
-/** So many of the latest attempts of a call are shown one by one. */
+/** The history shows this many of the latest failed attempts of a call. */
 const MAX_ATTEMPTS_SHOWN = 20;
 const storeFailure = withParameters({ calls: `${ATTEMPT_COLUMNS}, status text, error_code text` }, ({ calls }) =>
   sql(
@@ -185,10 +189,10 @@ const findListing = sql(
 );
 
 type StoredRow = StoredResult & { hasResult: boolean; releasedClaims: number };
-/** Whether a delivery is the stored one, and whether its endpoint recovers with it. */
+/** Whether a delivery was stored, and whether its endpoint recovers. */
 type Stored = { isKept: boolean; recovers: boolean };
 
-/** Where calls are written down. Quotes and deliveries of concurrent calls share one statement and one commit. */
+/** The records of calls. Quotes and deliveries of concurrent calls share one statement and one commit. */
 @Injectable()
 export class CallRecords {
   private readonly logger = new Logger('CallRecords');
@@ -205,10 +209,10 @@ export class CallRecords {
     return this.quotes.submit(quote);
   }
 
-  /** @returns false when an earlier attempt's billable result is there already and stays, or the payment was refunded. */
+  /** @returns false if an earlier attempt has stored a billable result, which stays, or if the payment was refunded. */
   async storeDelivery(delivery: Delivery, context: RequestContext): Promise<boolean> {
     const { isKept, recovers } = await this.deliveries.submit(delivery);
-    // The next success tries again what this one did not manage.
+    // If this fails, the next success repeats it.
     if (recovers)
       await this.health
         .recovered(delivery.endpoint, context)
@@ -217,8 +221,8 @@ export class CallRecords {
   }
 
   /**
-   * What was not delivered. A seller's refusal (4xx) is an answer, and may be the request's fault: it counts neither against
-   * its endpoint nor against its reputation.
+   * Records an attempt that delivered nothing. A refusal by the seller (4xx) may be the fault of the request, so it
+   * counts neither against the endpoint nor against the seller's reputation.
    */
   async storeFailure(
     attempt: HeldCall,
@@ -261,7 +265,10 @@ export class CallRecords {
     await this.database.query(markPending, [id]);
   }
 
-  /** It is paid and was not called yet: the claim was no attempt, and it does not expire with its offer. */
+  /**
+   * Records that a claim was released before the seller was called. The claim does not count as an attempt. The call is
+   * paid, so it does not expire with its offer.
+   */
   async release(id: string, until: string): Promise<void> {
     await this.database.query(release, [id, until]);
   }
@@ -284,7 +291,7 @@ export class CallRecords {
     return row?.listing_id ?? null;
   }
 
-  /** What a call is paid with; null where it costs nothing, or is not known any more. */
+  /** The relay request id of a call; null if the call costs nothing or is no longer stored. */
   async findRelayRequest(id: string): Promise<string | null> {
     const [row] = await this.database.query<{ relay_request_id: string | null }>(findRelayRequest, [id]);
     return row?.relay_request_id ?? null;
@@ -303,7 +310,7 @@ export class CallRecords {
   }
 
   private async writeDeliveries(group: Delivery[]): Promise<Stored[]> {
-    // In one order, so that two processes that store the same calls wait for each other instead of deadlocking.
+    // The rows are sorted by id, so that two processes that store the same calls do not deadlock.
     const deliveries = group.toSorted((a, b) => (a.id < b.id ? -1 : 1));
     const values = storeDeliveries.values({
       calls: deliveries.map((delivery) => ({

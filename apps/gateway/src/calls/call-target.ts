@@ -11,11 +11,14 @@ import { CallRecords } from './call-records.js';
 
 export type CallInput = InputOf<typeof executeCall>;
 
-/** What is called. Without the catalog only its id is known, which is enough for what was delivered already. */
+/**
+ * The listing that is called. While the catalog is unavailable only its id is known, which is enough to return a stored
+ * result.
+ */
 export interface CallTarget {
   listingId: string;
   offering: CallableOffering | null;
-  /** Why the catalog could not be asked. */
+  /** The refusal of the catalog, if it was unavailable. */
   outage: Refusal | null;
 }
 
@@ -51,7 +54,7 @@ export class CallTargets {
   }
 }
 
-/** @throws Refusal unless the listing is sold per call, to this buyer where there is one. */
+/** @throws Refusal unless the listing is sold per call, and to this buyer if one is given. */
 export function assertSold(offering: CallableOffering | null, buyerId?: string): asserts offering is CallableOffering {
   const isOwn = buyerId !== undefined && offering?.sellerId === buyerId;
   if (!offering || (offering.status !== 'active' && !isOwn)) throw refuse(executeCall, 'listing_not_found', {});
@@ -66,7 +69,7 @@ export function assertFits({ endpoint }: CallableEndpoint, body: string): void {
     throw refuse(executeCall, 'request_body_too_large', { max_request_bytes: maxRequestBytes });
 }
 
-/** A listing, as the ledger and the history remember what was sold. */
+/** The fields of a listing that the ledger and the history store with a sale. */
 export const soldListingOf = ({ listingId, name, slug, sellerId, preferredCurrency }: Offering) => ({
   listingId,
   name,
@@ -75,7 +78,7 @@ export const soldListingOf = ({ listingId, name, slug, sellerId, preferredCurren
   preferredCurrency,
 });
 
-/** Payments and stored answers outlive their listing: where it is gone, its id may still name them. */
+/** Payments and stored answers outlive their listing. The id of a removed listing may still identify them. */
 function listingIdOf({ listingRef }: CallInput): string {
   if (isUuid(listingRef)) return listingRef.toLowerCase();
   throw refuse(executeCall, 'listing_not_found', {});

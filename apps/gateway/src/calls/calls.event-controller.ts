@@ -15,13 +15,15 @@ const markRefunded = sql(
    WHERE id = ANY($1::uuid[])`,
 );
 
-/** This event may arrive before the one that says that the refund is due. */
+/** `paymentRefunded` may arrive before `paymentRefundDue`, so the status of the call is not checked. */
 const markPaidBack = batchSql(
   `UPDATE gateway_requests g SET refund_transaction_hash = r.transaction_hash
    FROM unnest($1::uuid[], $2::text[]) AS r (id, transaction_hash) WHERE g.id = r.id`,
 );
 
-/** What the ledger decided, written into the history; and what came of calls, as evidence of their listing's quality. */
+/**
+ * Writes what the ledger decided into the history of calls, and records the results of calls as evidence of quality.
+ */
 @Controller()
 export class CallsEventController {
   constructor(private readonly evidence: CallEvidence) {}
@@ -49,7 +51,7 @@ export class CallsEventController {
     );
   }
 
-  /** A surplus that is owed back does not change the call with which it was paid. */
+  /** The refund of a surplus does not change the call that was paid. */
   @HandleEvent(paymentRefundDue)
   async onPaymentRefundDue(events: ReceivedEvent<typeof paymentRefundDue>[], tx: Tx): Promise<void> {
     const undelivered = events.filter(({ payload }) => payload.reason !== 'overpaid');

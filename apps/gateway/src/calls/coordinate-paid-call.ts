@@ -12,12 +12,13 @@ import { SingleFlight } from './single-flight.js';
 import type { PaidRequest } from './validate-call.js';
 
 const FIRST_PAUSE_MS = 50;
-/** After this time the claim of a process that is gone is free again. */
+/** After this time the claim of a process that has stopped can be taken again. */
 const IN_FLIGHT_RETRY_SECONDS = 2;
 
 /**
- * Sees that of all requests for one paid call, in this process and in others, one makes it, and that all get its outcome: equal requests
- * of this process share one attempt, those of other processes wait for a while, and an Idempotency-Key stays with its call.
+ * Coordinates all requests for one paid call, in this process and in others: one of them makes the call, and all get
+ * its outcome. Equal requests of this process share one attempt, requests of other processes wait for a while, and an
+ * Idempotency-Key stays with its call.
  */
 @Injectable()
 export class CoordinatePaidCall {
@@ -79,7 +80,10 @@ export class CoordinatePaidCall {
     }
   }
 
-  /** The call to which a key belongs, as long as it may be charged. A new signature for it lapses. */
+  /**
+   * Executes the call that a key belongs to, without the new signature. @returns null if that call can no longer be
+   * charged.
+   */
   private async executeEarlier(id: string, call: PaidRequest, context: RequestContext): Promise<CallOutput | null> {
     const relayRequestId = await this.records.findRelayRequest(id);
     if (relayRequestId === null) return null;
@@ -101,7 +105,7 @@ function flightKey({ relayRequestId, listingId, digest, input }: PaidRequest, co
     paymentScheme,
     paymentNetwork,
     authorization,
-    // What one key may not spend another may.
+    // Another API key may have another budget.
     principalOf(context).budgets && principalOf(context).keyId,
   ];
   return hash('sha256', JSON.stringify(parts), 'base64');

@@ -10,9 +10,10 @@ import { QuoteCall } from './quote-call.js';
 import { isPaid, ValidateCall } from './validate-call.js';
 
 /**
- * A call through the gateway. What was charged once is answered from the stored result, to everyone who asks. With a payment: claim it,
- * call the seller, store, settle, answer. Without one: check everything that could make a payment useless, then offer one, or make the
- * call where it costs nothing.
+ * Executes a call through the gateway. A result that was charged is returned from the store, however often it is
+ * requested. For a request with a payment, the gateway claims the payment, calls the seller, stores and settles the
+ * answer, and returns it. For a request without one, it checks everything that could make a payment useless, and then
+ * offers a payment, or makes the call if it costs nothing.
  */
 @Injectable()
 export class ExecuteCall {

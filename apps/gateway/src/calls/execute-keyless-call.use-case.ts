@@ -22,8 +22,9 @@ type Input = InputOf<typeof executeKeylessCall>;
 type Output = OutputOf<typeof executeKeylessCall>;
 
 /**
- * The paid call without a key. Unpaid: an offer, which is not stored. Paid: the offer becomes a payment of the
- * wallet that signed, and from there the call is that wallet's own, as if it had come with a key.
+ * The paid call without an API key. Without a signature the result is an offer, which is not stored. With one, the
+ * offer becomes a payment of the wallet that signed it, and the call continues as if the account of that wallet had
+ * sent it with a key.
  */
 @Injectable()
 export class ExecuteKeylessCall {
@@ -43,7 +44,7 @@ export class ExecuteKeylessCall {
   async execute({ listingRef, body, authorization }: Input, context: RequestContext): Promise<Output> {
     const offering = await this.offerings.find(listingRef, context);
     if (!offering) throw refuse(executeKeylessCall, 'listing_not_found', {});
-    // Without a key an empty body asks for the price alone.
+    // An empty body asks only for the price.
     const unfit = body === '' ? undefined : this.inputSchemas.refusalOf(offering, body, context);
     if (authorization === undefined) {
       if (unfit) throw unfit;
@@ -58,7 +59,7 @@ export class ExecuteKeylessCall {
       bodyDigest: digest.toString('hex'),
       leaseMs: leaseMsFor(target, this.config),
       authorization,
-      // What was paid for while the listing had another schema is still delivered.
+      // A call that was paid while the listing had another schema is still delivered.
       mayOpen: unfit === undefined,
     };
     return this.claims.opening(opening, context, async (opened) => {
@@ -83,7 +84,7 @@ export class ExecuteKeylessCall {
     return this.paidCall.execute({ ...call, relayRequestId: call.relayRequestId ?? input.relayRequestId }, context);
   }
 
-  /** Everything that could make a payment useless is refused before one is asked for. */
+  /** Checks everything that could make a payment useless, before it asks for one. */
   private async quote(
     offering: CallableOffering,
     { reason, rejection }: PaymentProblem,
@@ -108,7 +109,7 @@ export class ExecuteKeylessCall {
   }
 }
 
-/** The account of the wallet that signed. No key is used here, so the account's id takes its place. */
+/** The context of the account whose wallet signed. There is no API key, so `keyId` is the account's id. */
 const asBuyer = (accountId: string, context: RequestContext): RequestContext => ({
   ...context,
   principal: {

@@ -29,8 +29,8 @@ const renew = sql(
 );
 
 /**
- * A per_call listing of price 0 is called at once. With an Idempotency-Key the seller is called for one answer only; without, each request
- * is a call. A lease on its record keeps other attempts from making the same call.
+ * Calls a per_call listing of price 0 at once. Requests with the same Idempotency-Key share one answer of the seller;
+ * each request without a key is a call of its own. A lease on the record of a call prevents concurrent attempts at it.
  */
 @Injectable()
 export class FreeCall {

@@ -4,9 +4,9 @@ import type { SellerFailureReason } from '../egress/seller-outcome.js';
 type Step = 'quoted' | 'paid' | 'claimed' | 'delivered' | 'settled' | 'not_billable';
 
 /**
- * How far calls that cost something come. `quoted`: a payment was asked for. `paid`: a payment was claimed for the first time;
- * `claimed`: by every attempt. `delivered`: an answer to charge for was stored. `settled`: the ledger confirmed the charge.
- * `not_billable`: the seller failed, with the reason.
+ * Counts the steps of calls that are not free. `quoted`: a payment was asked for. `paid`: a payment was claimed for the
+ * first time. `claimed`: a payment was claimed by any attempt. `delivered`: a billable answer was stored. `settled`:
+ * the ledger confirmed the charge. `not_billable`: the seller failed, with the reason.
  */
 const steps = new Counter({
   name: 'market_call_steps_total',
@@ -23,7 +23,7 @@ const partSeconds = new Histogram({
   buckets: [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120],
 });
 
-/** Where the time of one attempt goes, from its claim to its answer. */
+/** Measures how the time of one attempt is spent, from its claim to its answer. */
 export class CallTime {
   private readonly startedAt = performance.now();
   private elsewhereMs = 0;
@@ -38,13 +38,16 @@ export class CallTime {
     return work().finally(() => this.add(part, performance.now() - startedAt));
   }
 
-  /** What neither the seller nor the settlement took is ours. */
+  /** Records the time that neither the seller nor the settlement took as `ours`. */
   end(): void {
     partSeconds.observe({ part: 'ours' }, Math.max(0, performance.now() - this.startedAt - this.elsewhereMs) / 1_000);
   }
 }
 
-/** As the resume job of this process saw it last; delivered within the last 1.5 seconds counts as settled. */
+/**
+ * The value that the resume job of this process found last. Calls that were delivered within the last 1.5 seconds are
+ * left out.
+ */
 export const oldestUnsettledSeconds = new Gauge({
   name: 'market_unsettled_calls_oldest_seconds',
   help: 'Age of the oldest call that was delivered and is not settled',

@@ -17,7 +17,7 @@ import { RunCall, SETTLE_BUDGET_MS, type CallEnd } from './run-call.js';
 import { SellerCapacity } from './seller-capacity.js';
 import type { PaidRequest } from './validate-call.js';
 
-/** Another call has the Idempotency-Key, and may be charged. */
+/** The Idempotency-Key belongs to another call, which may be charged. */
 interface Superseded {
   outcome: 'superseded';
   by: string;
@@ -37,10 +37,12 @@ export type PaidCallEnd =
   /** `ownsKey`: the Idempotency-Key was taken for this call before it was made. */
   | (CallEnd & { gatewayRequestId: string; ownsKey: boolean });
 
-/** The seller may end a pause at any time, so this is a guess. */
+/** An estimate, because the seller may end a pause at any time. */
 const PAUSED_RETRY_SECONDS = 60;
 
-/** One attempt at a call that is paid for: claim the payment, see that the seller can be called, and make the call. */
+/**
+ * Makes one attempt at a paid call: it claims the payment, checks that the seller can be called, and makes the call.
+ */
 @Injectable()
 export class PaidCall {
   constructor(
@@ -107,7 +109,7 @@ export class PaidCall {
     if (keyOwner !== gatewayRequestId) return { outcome: 'superseded', by: keyOwner, gatewayRequestId };
     assertRoute(input, claim);
     if (outage) throw outage;
-    // A signature that is not settled has paid for nothing yet.
+    // An unsettled signature has not paid for anything yet.
     const isPaidToDebtor = offering?.isSuspendedForDebt === true && claim.transactionHash !== null;
     if (offering?.status !== 'active' && !isPaidToDebtor) throw refuse(executeCall, 'listing_unavailable', {});
     if (!target || !takesCalls(target.endpoint)) throw postponed(target, this.config);
@@ -116,8 +118,9 @@ export class PaidCall {
   }
 
   /**
-   * A key that comes with a signature may belong to no offer: x402 clients that lose an answer ask for another offer and sign anew. So it
-   * is taken before the seller is called. @returns the call that has it.
+   * Takes the Idempotency-Key of a request with a signature before the seller is called. Such a key may be bound to no
+   * offer, because an x402 client that lost an answer asks for another offer and signs that.
+   * @returns the id of the call that the key belongs to.
    */
   private takeKey(
     { gatewayRequestId }: Claim,
@@ -136,7 +139,7 @@ export class PaidCall {
     context: RequestContext,
   ): Promise<CallEnd> {
     const { gatewayRequestId: id, listing, money, fence, paymentId, transactionHash, retryUntil, isSigned } = claim;
-    // Only a second claim can find what an earlier one left: a result that was not settled, or a claim that was released.
+    // Only a later claim can find an unsettled result or a released claim of an earlier attempt.
     const earlier = fence > 1 ? await this.records.findEarlier(id) : { result: null, releasedClaims: 0 };
     const held = {
       id,
@@ -155,11 +158,11 @@ export class PaidCall {
   }
 }
 
-/** How long a claim of its payment may be held: the seller's time, and the settlement's after it. */
+/** The lease of a claim in milliseconds: the time limit of the seller, and time for the settlement. */
 export const leaseMsFor = (target: CallableEndpoint | null, { sellerTimeoutMs }: GatewayConfig): number =>
   Math.min((target?.endpoint.timeoutMs ?? sellerTimeoutMs) + 2 * SETTLE_BUDGET_MS, 300_000);
 
-/** A failing endpoint is tested again after an interval at most. */
+/** A failing endpoint is tested again after at most one probe interval. */
 function postponed(target: CallableEndpoint | null, { probeIntervalMs }: GatewayConfig): Refusal {
   const { status, probeAt } = target?.endpoint ?? { status: 'removed', probeAt: null };
   const seconds =

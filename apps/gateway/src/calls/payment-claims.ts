@@ -21,26 +21,26 @@ type Settled = Pick<InputOf<typeof settlePayment>, 'paymentId' | 'fence' | 'gate
 
 export type Settlement =
   | { outcome: 'charged'; transfer: Transfer }
-  /** The signed authorization of the payment could not be settled; it never will be. */
+  /** The signed authorization of the payment was not settled and never will be. */
   | { outcome: 'refused'; reason: string }
-  /** The ledger does not confirm the charge, which may have been made. */
+  /** The ledger did not confirm the charge, which may have been made. */
   | { outcome: 'unknown' };
 
 const REPEAT_RELEASES_INTERVAL_MS = 1_000;
 const RELEASES_AT_ONCE = 100;
 
 /**
- * The ledger's claims on payments: of all processes one may call the seller for a payment. While this process lives it names the claims it
- * holds to the ledger, which keeps others from claiming the same payments.
+ * Takes and releases claims of payments at the ledger. Only one process at a time may call the seller for a payment.
+ * This process regularly names the claims that it holds to the ledger, so that no other process gets them.
  */
 @Injectable()
 export class PaymentClaims implements OnApplicationBootstrap, OnModuleDestroy {
-  /** This process, until it ends. */
+  /** The id of this process; each start has a new one. */
   private readonly holderId = newId();
   private readonly paymentIds = new Set<string>();
-  /** Claims that came with a keyless payment, until a request for that call takes them. */
+  /** Claims that came with a new keyless payment and that no request for its call has used yet. */
   private readonly unused = new Map<string, Claim>();
-  /** By payment, the fence of the claim that the ledger has not released, because it could not be reached. */
+  /** The fences of claims that could not be released because the ledger was unavailable, by payment id. */
   private readonly unreleased = new Map<string, number>();
   private timer: NodeJS.Timeout | undefined;
 
@@ -70,8 +70,8 @@ export class PaymentClaims implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   /**
-   * Opens a keyless payment, makes its call by `call`, and releases the claim that came with it if no request took it. Any request for the
-   * same call may take it, since equal requests share one attempt.
+   * Opens a keyless payment and runs `call`. Any request for the same call may use the claim that came with the
+   * payment, because equal requests share one attempt. If no request has used it when `call` ends, it is released.
    */
   async opening<T>(
     request: Opening,
@@ -131,7 +131,10 @@ export class PaymentClaims implements OnApplicationBootstrap, OnModuleDestroy {
     }
   }
 
-  /** A claim that cannot be released now is released when the ledger is there again, or by the ledger after its lease. */
+  /**
+   * Releases a claim. If the ledger is unavailable, a job repeats the release; at the latest the claim ends with its
+   * lease.
+   */
   async release({ paymentId, fence }: Pick<Claim, 'paymentId' | 'fence'>, context: RequestContext): Promise<void> {
     try {
       await this.bus.request(releasePayment, { paymentId, fence }, context);
@@ -141,7 +144,7 @@ export class PaymentClaims implements OnApplicationBootstrap, OnModuleDestroy {
     }
   }
 
-  /** Releases a claim whose seller was not called, so that the claim was no attempt at the call. */
+  /** Releases a claim before its seller was called, so that the claim does not count as an attempt at the call. */
   releaseUncalled(claim: Claim, context: RequestContext): Promise<void> {
     return this.records.release(claim.gatewayRequestId, claim.retryUntil).finally(() => this.release(claim, context));
   }

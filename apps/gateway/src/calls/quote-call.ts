@@ -15,10 +15,10 @@ import type { ValidatedCall } from './validate-call.js';
 
 type Wallet = OutputOf<typeof findPayerWallet>;
 
-/** By the namespace of CAIP-2. */
+/** The chain types by CAIP-2 namespace. */
 const CHAIN_TYPES: Record<string, string> = { eip155: 'evm', solana: 'solana' };
 
-/** Offers a payment for a call. Asking again within an offer's life gives the same offer. */
+/** Offers a payment for a call. A repeated request returns the same offer until it expires. */
 @Injectable()
 export class QuoteCall {
   constructor(
@@ -27,7 +27,7 @@ export class QuoteCall {
     private readonly records: CallRecords,
   ) {}
 
-  /** @param problem what is wrong with the payment that was sent, where one was. */
+  /** @param problem what is wrong with the payment that was sent; empty if none was sent. */
   async execute(
     { input, digest, fingerprint }: ValidatedCall,
     offering: Offering,
@@ -55,7 +55,8 @@ export class QuoteCall {
         context,
       );
       const buyerId = principalOf(context).accountId;
-      // Also for an offer that is not new, because the process that made it may have died before it recorded the quote.
+      // An offer that is not new is recorded too, because the process that made it may have died before it recorded the
+      // quote.
       await this.records.recordQuote({ id: gatewayRequestId, buyerId, listing, bodyDigest: digest, offer, money });
       const { network } = offer.requirements;
       if (wallet) assertSameChain(wallet, network);
@@ -63,7 +64,8 @@ export class QuoteCall {
       if (problem.reason === undefined)
         assertRoute(input, { scheme: offer.retry_headers['X-Market-Payment-Scheme'] ?? '', network });
       const keyOwner = await this.keys.bind(context, fingerprint, gatewayRequestId);
-      // The call of this key was delivered meanwhile: its answer follows, and this offer expires unpaid.
+      // The call that owns this key was delivered meanwhile. The next request returns its answer, and this offer
+      // expires unpaid.
       if (keyOwner !== gatewayRequestId) return pending(undefined, 1, 'call_in_progress');
       countStep('quoted');
       return { outcome: 'payment_required', payment: offer, ...problem };
@@ -75,7 +77,7 @@ export class QuoteCall {
   }
 }
 
-/** The retry headers are optional; where they are sent, they are those of the offer. */
+/** The retry headers are optional, but if they are sent, they must match the offer. */
 export function assertRoute(
   { paymentScheme, paymentNetwork, authorization }: CallInput,
   { scheme, network }: { scheme: string; network: string },
@@ -85,7 +87,7 @@ export function assertRoute(
     throw refuse(executeCall, 'payment_route_mismatch', { scheme, network });
 }
 
-/** A wallet that names no route asks for one it can pay. */
+/** If the request names a wallet and no route, the offer is for a route that the wallet can pay. */
 const currencyOf = (wallet: Wallet | undefined, { originChainId }: CallInput): 'SOL' | undefined =>
   wallet?.chainType === 'solana' && originChainId === undefined ? 'SOL' : undefined;
 

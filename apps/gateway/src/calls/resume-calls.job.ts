@@ -10,16 +10,16 @@ import { PaymentClaims, type Claim } from './payment-claims.js';
 import { SETTLE_BUDGET_MS } from './run-call.js';
 
 const BATCH_SIZE = 100;
-/** Sorts before every call. */
+/** A position before every call. */
 const START = { completed: '-infinity', id: '00000000-0000-0000-0000-000000000000' };
 /** Each run drops 10,000 keys at most, so that its statement is short. */
 const DROP_KEYS_INTERVAL_MS = 60_000;
 
 interface UnsettledRow extends Result {
   id: string;
-  /** As text, to the microsecond. */
+  /** `completed_at` as text, with microseconds. */
   completed: string;
-  /** How long ago that was. */
+  /** The seconds since then. */
   seconds: number;
   buyer_id: string;
   listing_id: string;
@@ -42,7 +42,10 @@ const markSettled = sql(
   'gateway-requests.resumed',
   'UPDATE gateway_requests SET settled_at = now() WHERE id = $1 AND settled_at IS NULL',
 );
-/** There is nothing left to charge: it was refunded, or its signature could not be settled and nothing was ever paid. */
+/**
+ * Ends a call for which nothing can be charged: its payment was refunded, or its signature could not be settled and
+ * nothing was paid.
+ */
 const abandon = sql(
   'gateway-requests.abandon',
   `UPDATE gateway_requests
@@ -55,11 +58,16 @@ const dropStaleKeys = sql(
      SELECT account_id, key FROM call_keys WHERE created_at < now() - interval '25 hours' LIMIT 10000)`,
 );
 
-/** Settles calls that were delivered and not charged because a process died in between. Several replicas may do it at once. */
+/**
+ * Settles calls that were delivered and not charged because a process died in between. Several replicas may run it at
+ * once.
+ */
 @Injectable()
 export class ResumeCalls implements OnApplicationBootstrap {
   private readonly logger = new Logger('ResumeCalls');
-  /** Where the next run continues, so that calls which cannot be settled yet do not hold up the others. */
+  /**
+   * The position from which the next run continues, so that calls which cannot be settled yet do not delay the others.
+   */
   private after = START;
 
   constructor(
@@ -78,7 +86,10 @@ export class ResumeCalls implements OnApplicationBootstrap {
     );
   }
 
-  /** All at once, so that they share the ledger's commits; one that fails holds up none of the others. */
+  /**
+   * Settles the calls of a batch concurrently, so that they share the ledger's commits and one that fails does not
+   * delay the others.
+   */
   async run(): Promise<void> {
     const rows = await this.database.query<UnsettledRow>(unsettled, [this.after.completed, this.after.id, BATCH_SIZE]);
     if (this.after === START) oldestUnsettledSeconds.set(rows[0]?.seconds ?? 0);
@@ -112,7 +123,7 @@ export class ResumeCalls implements OnApplicationBootstrap {
   }
 }
 
-/** A buyer whose call is finished without it asking. */
+/** The principal for a call that the job settles on behalf of its buyer. */
 const onBehalfOf = (accountId: string): Principal => ({
   accountId,
   accountType: 'agent',

@@ -11,7 +11,10 @@ import { ActiveCalls } from './active-calls.js';
 import { countStep } from './metrics.js';
 import { PaymentClaims, type Settlement, type Transfer } from './payment-claims.js';
 
-/** `answer` is the gateway result as JSON text. What is unknown or refused is not answered, though its result may be stored. */
+/**
+ * `answer` is the gateway result as JSON text. If the settlement is unknown or refused, the outcome has no answer,
+ * although the result may be stored.
+ */
 export type CallEnd =
   { outcome: 'answered'; answer: string; transfer?: Transfer } | Exclude<Settlement, { outcome: 'charged' }>;
 
@@ -20,8 +23,8 @@ export const SETTLE_BUDGET_MS = 10_000;
 const SHOW_FORWARDING_AFTER_MS = 1_000;
 
 /**
- * Makes a call that is held, whether paid or free: forward, store, settle, and only then answer. After a crash between two steps the next
- * retry, or the resume job, continues from what is stored.
+ * Makes a held call, paid or free. It forwards the request, stores the answer, settles it, and only then returns it.
+ * After a crash between two steps, the next retry or the resume job continues from what is stored.
  */
 @Injectable()
 export class RunCall {
@@ -34,7 +37,7 @@ export class RunCall {
     private readonly claims: PaymentClaims,
   ) {}
 
-  /** @param permit of the seller, which is free for another call as soon as the seller has answered. */
+  /** @param permit is released for another call as soon as the seller has answered. */
   execute(
     call: HeldCall,
     target: CallableEndpoint,
@@ -78,7 +81,7 @@ export class RunCall {
     return stored ? this.settle(call, stored, context) : { outcome: 'unknown' };
   }
 
-  /** Charges for a stored result, where it costs something, and answers with it. */
+  /** Charges for a stored result, unless the call costs nothing, and answers with it. */
   async settle(
     { id, payment, fence, bodyDigest, time }: HeldCall,
     result: Result,
@@ -94,7 +97,7 @@ export class RunCall {
       : settlement;
   }
 
-  /** The ledger logs its part of the call itself, by the requests that it serves and by its journal. */
+  /** Logs a step of the gateway. The ledger records its own steps in its request log and its journal. */
   private tell(
     msg: 'forwarded' | 'stored' | 'not_billable',
     { id, listing, buyerId, payment }: HeldCall,
@@ -113,7 +116,7 @@ export class RunCall {
     });
   }
 
-  /** One signed request to the seller. A call that takes long shows as `forwarding` in the history. */
+  /** Sends one signed request to the seller. The history shows a call that takes long as `forwarding`. */
   private async forward(
     { id, buyerId, attempt, fence, payment }: HeldCall,
     target: CallableEndpoint,
@@ -131,7 +134,7 @@ export class RunCall {
       return await this.sellers.send(target, request, context);
     } finally {
       clearTimeout(show);
-      // So that it cannot overwrite the status that is stored next.
+      // Waits for the update, so that it cannot overwrite the status that is stored next.
       await shown;
     }
   }

@@ -4,19 +4,20 @@ import { refuse } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
 import type { Endpoint } from '../endpoints/callable-endpoints.js';
 
-/** A call in flight may end at any moment: a second is a guess. */
+/** An estimate, because a call in flight may end at any moment. */
 const BUSY_RETRY_SECONDS = 1;
 
 /**
- * A bulkhead for each listing: a hung seller uses up only its own permits. `max_concurrency` and `requests_per_minute`, a bucket
- * that holds a minute's calls and fills evenly, hold for all processes of the gateway together.
+ * A bulkhead for each listing: a seller that hangs uses up only its own permits. `max_concurrency` and
+ * `requests_per_minute` limit all processes of the gateway together. The rate is a token bucket that holds the calls of
+ * one minute and fills evenly.
  */
 @Injectable()
 export class SellerCapacity {
   constructor(private readonly limits: Limits) {}
 
   /**
-   * One round trip to Redis, where there is one. What gets no permit is not counted as a call.
+   * Makes one round trip to Redis, if Redis is used. A call without a permit does not count against the rate.
    * @throws Refusal `listing_busy`.
    */
   async acquire({

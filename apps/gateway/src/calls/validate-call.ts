@@ -11,13 +11,13 @@ export interface ValidatedCall extends CallTarget {
   input: CallInput;
   digest: Buffer;
   fingerprint: Buffer;
-  /** What pays it, where it was said or its Idempotency-Key is that of a call with a payment. */
+  /** The payment of the call, if the request names one or its Idempotency-Key belongs to a call with a payment. */
   relayRequestId: string | undefined;
-  /** The call that its Idempotency-Key belongs to. */
+  /** The call that the Idempotency-Key belongs to. */
   idempotentCallId: string | null;
-  /** That call has its result. */
+  /** Whether that call has a result. */
   isReplay: boolean;
-  /** That result, where it is known to be charged for. */
+  /** That result, if it is final. */
   storedAnswer: string | null;
 }
 export type PaidRequest = ValidatedCall & { relayRequestId: string };
@@ -32,7 +32,7 @@ export class ValidateCall {
     private readonly records: CallRecords,
   ) {}
 
-  /** @throws Refusal for a body, a listing or a key that no call can be made with. */
+  /** @throws Refusal for a body, a listing or a key with which no call can be made. */
   async execute(input: CallInput, context: RequestContext): Promise<ValidatedCall> {
     const target = await this.targets.find(input, context);
     const digest = digestOfBody(input.body);
@@ -44,7 +44,7 @@ export class ValidateCall {
       input,
       digest,
       fingerprint,
-      // A result that is stored and not known to be charged is asked for as its own payment would be.
+      // If the stored result is not final, the request continues with the payment of that result.
       relayRequestId: result?.relayRequestId ?? input.relayRequestId,
       idempotentCallId,
       isReplay: result !== null,

@@ -39,7 +39,7 @@ const lapse = sql(
    UPDATE authorizations a SET state = 'lapsed' FROM payment p WHERE a.id = p.authorization_id`,
 );
 
-/** The end of the year 9999. An authorization may name a later time, which PostgreSQL need not store. */
+/** The end of the year 9999, which is stored for authorizations that are valid for longer. */
 const MAX_TIMESTAMP = 253_402_300_799n;
 
 export interface SignedPayment {
@@ -48,9 +48,9 @@ export interface SignedPayment {
   exact: NonNullable<PaymentRail['exact']>;
 }
 
-/** What an offer is paid with, and by whom it is settled. */
+/** The requirements for paying an offer, and the part of the rail that settles it. */
 export type ExactTerms = Pick<SignedPayment, 'exact' | 'requirements'>;
-/** A wallet as payer of one asset, as the tables have it. */
+/** A wallet as payer of one asset, as the tables store it. */
 export interface PayerKey {
   network: string;
   asset: string;
@@ -65,7 +65,9 @@ export interface Examined extends ExactTerms {
   /** How long the call may take before the settlement, in milliseconds. */
   leaseMs: number;
 }
-/** `held` is null if the payment was paid by another authorization or transfer meanwhile, or such a transfer is on its way. */
+/**
+ * `held` is null if another authorization or a transfer has paid the payment meanwhile, or a transfer is on its way.
+ */
 export interface Held {
   held: PaymentRow | null;
 }
@@ -75,8 +77,8 @@ export interface Rejected {
 }
 
 /**
- * Payments by a signed authorization (x402 `exact`). An authorization is held while the seller is called, settled when the
- * answer is stored, and lapses when it can no longer be settled.
+ * Payments by a signed authorization (x402 `exact`). An authorization is held while the seller is called, settled when
+ * the answer is stored, and lapses when it can no longer be settled.
  */
 @Injectable()
 export class Authorizations {
@@ -88,8 +90,8 @@ export class Authorizations {
   ) {}
 
   /**
-   * What an x402 client signs to pay this offer; null where its route takes no signed authorization.
-   * @param payload what was signed: it names an account that pays the fee, which the facilitator checks, and which may have changed since.
+   * What an x402 client signs to pay this offer; null if its route takes no signed authorization.
+   * @param payload the signed payload. It names the fee payer, which may have changed since; the facilitator checks it.
    */
   requirementsOf(payment: PaymentRow, payload?: ExactPayload): ExactRequirements | null {
     const { feePayer } = payload?.accepted.extra ?? {};
@@ -110,8 +112,8 @@ export class Authorizations {
   }
 
   /**
-   * Checks a signed authorization for a pending payment, by its signature, by its terms and by the facilitator's `verify`, which is asked
-   * outside of any transaction. No money moves.
+   * Checks a signed authorization for a pending payment by its signature, its terms and the facilitator's `verify`,
+   * which is called outside of any transaction. No money moves.
    * @returns the protocol's reason why it does not pay this offer, or what can be held for it.
    */
   async examine(payment: PaymentRow, text: string, leaseMs: number): Promise<Examined | Rejected> {
@@ -154,7 +156,10 @@ export class Authorizations {
     return { valid: false, reason: isForeign ? 'authorization_used_elsewhere' : verified.reason };
   }
 
-  /** An authorization that was used and that no payment holds may have paid a call that a restore from a backup has undone. */
+  /**
+   * Whether an authorization was used although no payment holds it. It may have paid a call that a restore from a
+   * backup has undone.
+   */
   private async isForeign(
     authorization: HeldAuthorization,
     requirements: ExactRequirements,
@@ -188,7 +193,7 @@ export class Authorizations {
     return this.inTime(exact.witness.balanceOf(payer, requirements)).catch(() => null);
   }
 
-  /** What the rail of this payment takes; null where its route takes no signed authorization. */
+  /** The terms on which the rail of this payment takes signed authorizations; null if its route takes none. */
   termsOf(payment: PaymentRow): ExactTerms | null {
     const exact = this.railOf(payment)?.exact;
     const requirements = this.requirementsOf(payment);
@@ -203,7 +208,10 @@ export class Authorizations {
     await tx.query(lapse, [paymentId]);
   }
 
-  /** @param payment locked, or written in this transaction. Rejected if another payment holds the authorization. */
+  /**
+   * Stores the authorization of a payment that is locked or was written in this transaction. It is rejected if another
+   * payment holds it.
+   */
   async store(
     tx: Tx,
     { id: paymentId, state, is_expired }: Pick<LockedPayment, 'id' | 'state' | 'is_expired'>,
@@ -227,12 +235,12 @@ export class Authorizations {
   }
 }
 
-/** What no two authorizations share: network, asset, payer and nonce. */
+/** The unique key of an authorization: network, asset, payer and nonce. */
 function keyOf(requirements: ExactRequirements, { payer, nonce }: Authorization): string[] {
   const key = payerKeyOf(requirements, payer);
   return [key.network, key.asset, key.payer, nonce];
 }
 
-/** Addresses of EVM chains are the same in any letter case. */
+/** Addresses of EVM chains are the same in any letter case, so the key has them in lower case. */
 export const payerKeyOf = ({ network, asset }: ExactRequirements, payer: string): PayerKey =>
   isSolana(network) ? { network, asset, payer } : { network, asset: asset.toLowerCase(), payer: payer.toLowerCase() };

@@ -63,9 +63,9 @@ const PENDING_RETRY_SECONDS = 2;
 
 /**
  * Claims a payment, which is the right to call the seller. Exactly one of any number of concurrent claims succeeds; the
- * others get the payment's state. Claims of verified payments share one statement and one commit. A claim whose lease has
- * expired or whose holder has stopped is released first, by its fence, so that only one of its successors succeeds. Payments
- * that are only signed are claimed by `ClaimSignedPayment`.
+ * others get the payment's state. Claims of verified payments share one statement and one commit. A claim whose lease
+ * has expired or whose holder has stopped is released first, by its fence, so that only one of its successors succeeds.
+ * Payments that are only signed are claimed by `ClaimSignedPayment`.
  */
 @Injectable()
 export class ClaimPayment {
@@ -86,7 +86,7 @@ export class ClaimPayment {
 
   async execute(input: Input, context: RequestContext): Promise<Output> {
     const request = { ...input, buyerId: principalOf(context).accountId };
-    // What comes with a signature is hardly ever paid for already.
+    // A payment that comes with a signature is rarely paid already, so it is not claimed at once.
     const claimed = input.authorization === undefined ? await this.take(request, context) : null;
     if (claimed) return toClaim(claimed);
     const current = await this.findOwn(request);
@@ -106,7 +106,10 @@ export class ClaimPayment {
     return second ? toClaim(second) : this.explain(await this.findOwn(request));
   }
 
-  /** Under a budget the payment is counted in the transaction of its claim; without one, claims share a statement and a commit. */
+  /**
+   * With a budget, the payment is counted in the transaction of its claim. Without one, claims share a statement and a
+   * commit.
+   */
   private take(request: Claim, context: RequestContext): Promise<CallPaymentRow | null> {
     if (!principalOf(context).budgets) return this.claims.submit(request);
     return this.database.transaction(async (tx) => {
@@ -135,7 +138,10 @@ export class ClaimPayment {
     }
   }
 
-  /** @returns what keeps the payment from being claimed, or its claim where a signature pays; undefined if it has become claimable. */
+  /**
+   * @returns why the payment cannot be claimed, or its claim if a signature pays it; undefined if it can be claimed
+   * now.
+   */
   private async awaitMoney(current: Found, input: Input, context: RequestContext): Promise<Output | undefined> {
     if (current.state === 'verified' && paysBySignature(current)) return undefined;
     if (!mayGetMoney(current.state) || current.authorization_id !== null) return this.explain(current);

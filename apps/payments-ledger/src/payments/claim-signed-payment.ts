@@ -52,7 +52,7 @@ export interface Funds {
 }
 type Attempt = { claimed: CallPaymentRow | null } | { rejected: string } | { toSettle: AuthorizationRow };
 type Claim = Pick<InputOf<typeof claimPayment>, 'leaseMs' | 'holderId'>;
-/** Why a payment that is only signed is not simply claimed. */
+/** Why a payment that is only signed cannot be claimed directly. */
 type Obstacle = 'too_many_unsettled' | 'settled_first' | 'insufficient_funds';
 
 /**
@@ -90,7 +90,9 @@ export class ClaimSignedPayment {
     return { claimed: null };
   }
 
-  /** What was settled is read first, so that a settlement in between makes the funds smaller and not larger. */
+  /**
+   * Reads the settled sum before the balance, so that a settlement in between makes the funds smaller and not larger.
+   */
   async fundsOf(payer: PayerKey, terms: ExactTerms | null): Promise<Funds> {
     const [known] = await this.database.query<Pick<PayerRow, 'settled_base_units'>>(findSettled, valuesOf(payer));
     const balance = terms && (await this.authorizations.balanceOf(payer.payer, terms));
@@ -98,8 +100,9 @@ export class ClaimSignedPayment {
   }
 
   /**
-   * Claims a payment in the transaction that held its authorization. @returns null if a budget or anything else has to be decided first;
-   * the authorization is then held, and `execute` claims.
+   * Claims a payment in the transaction that held its authorization.
+   * @returns null if a budget or an obstacle has to be checked first; the authorization is then held, and `execute`
+   * claims.
    */
   async claimHeld(
     tx: Tx,
@@ -139,13 +142,13 @@ export class ClaimSignedPayment {
     { leaseMs }: Claim,
     { payer: key, balance, settledBaseUnits }: Funds,
   ): Promise<Obstacle | undefined> {
-    // One round trip, and still in this order: calls are counted when the payer is locked.
+    // Both queries share one round trip and run in this order: calls are counted when the payer is locked.
     const [[payer], [others]] = await Promise.all([
       tx.query<PayerRow>(lockPayer, valuesOf(key)),
       tx.query<{ count: number; base_units: string }>(unsettled, valuesOf(key)),
     ]);
     if (balance === null && others!.count >= this.config.unsettledPerPayer) return 'too_many_unsettled';
-    // Right after a start this is unknown, until the facilitator has named the account that pays fees.
+    // Right after a start the limit is unknown, until the facilitator has named its fee payer.
     const { maxTimeoutSeconds = Infinity } = this.authorizations.requirementsOf(payment) ?? {};
     if (payer!.settles_first_since !== null || leaseMs > maxTimeoutSeconds * 1_000) return 'settled_first';
     const spent = BigInt(others!.base_units) + BigInt(payer!.settled_base_units) - settledBaseUnits;

@@ -61,9 +61,9 @@ class NotHeld extends Error {
 const rejected = (reason: string): Output => ({ outcome: 'rejected', reason });
 
 /**
- * Turns a signed keyless offer into a verified payment with a held authorization, and claims it for the process that
- * asks unless something has to be decided before; all in one commit. Nothing is stored for a signature that does not
- * pay. The buyer is the account of the wallet that signed.
+ * Turns a signed keyless offer into a verified payment with a held authorization, and claims it for the requesting
+ * process unless `claimPayment` has to decide; all in one commit. Nothing is stored for a signature that does not pay.
+ * The buyer is the account of the wallet that signed.
  */
 @Injectable()
 export class OpenKeylessPayment {

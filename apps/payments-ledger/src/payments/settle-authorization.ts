@@ -122,7 +122,7 @@ const paid = sql(
   `UPDATE payments SET state = 'verified', verified_at = now(), retry_until = now() + $2 * interval '1 second'
    WHERE id = $1 AND state IN ('indeterminate', 'verified')`,
 );
-/** Only for the last attempt, because the result of an earlier one may be outdated. */
+/** Applies only to the last attempt, because the result of an earlier one may be outdated. */
 const refused = sql(
   'authorizations.refused',
   `WITH refused AS (
@@ -162,10 +162,10 @@ interface Learned {
 type Completed = { payment: PaymentRow; completedAt: Date };
 
 /**
- * Settles a held authorization through its facilitator, then charges for the call. The intent is committed first and the
- * charge after the facilitator's answer. In between the payment is `indeterminate`; a retry or the job submits the same
- * payload again, which moves the money at most once. The state ends when the chain shows that the authorization was used for
- * this payment, or can never be used.
+ * Settles a held authorization through its facilitator, then charges for the call. The intent is committed first and
+ * the charge after the facilitator's answer. In between the payment is `indeterminate`; a retry or the job submits the
+ * same payload again, which moves the money at most once. The state ends when the chain shows that the authorization
+ * was used for this payment, or can never be used.
  */
 @Injectable()
 export class SettleAuthorization implements OnApplicationBootstrap {
@@ -248,8 +248,9 @@ export class SettleAuthorization implements OnApplicationBootstrap {
   }
 
   /**
-   * Fees are booked with that, and a subscription starts, since nothing is delivered first. One that cannot start, because another did
-   * meanwhile, leaves its payment verified, and what it brought is owed back.
+   * Settles an authorization before anything is delivered. The transaction that records the settlement also books a
+   * payment of fees, or starts a subscription. If another subscription has started meanwhile, the payment stays
+   * verified, and its money is owed back to the buyer.
    * @throws Refusal `settlement_refused`, `settlement_unknown`.
    */
   async settleFirst(
@@ -270,8 +271,9 @@ export class SettleAuthorization implements OnApplicationBootstrap {
   }
 
   /**
-   * The transaction that settled an authorization which is only held here, as after a restore from a backup that was made before
-   * it was settled; null if there is none. @throws Error if the chain does not tell.
+   * The transaction that settled an authorization which is still stored as held, as after a restore from a backup that
+   * was made before the settlement; null if there is none.
+   * @throws Error if the chain cannot be read.
    */
   async findSettled(paymentId: string): Promise<string | null> {
     const [payment] = await this.database.query<PaymentRow>(payments, [paymentId]);
@@ -289,7 +291,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     await tx.query(paid, [payment.id, this.config.retryWindowSeconds]);
   }
 
-  /** @returns null for what is not claimed any more, or was settled before. */
+  /** @returns null for a payment that is no longer claimed or was settled before. */
   private async begin(items: Input[]): Promise<(Begun | null)[]> {
     const rows = await this.database.query<PaymentRow & BegunColumns>(
       begin,
@@ -383,7 +385,8 @@ export class SettleAuthorization implements OnApplicationBootstrap {
         signed.exact.facilitator.settle(signed.payload, signed.requirements),
       );
       if (outcome.settled && (await isConfirmed(outcome.transactionHash, row, signed))) return outcome;
-      // Only at the first attempt can no earlier submission be in flight, but for one that a restore from a backup has undone.
+      // At the first attempt no earlier submission can be in flight, except one that a restore from a backup has
+      // undone.
       if (!outcome.settled && row.attempts === 1 && !(await isUsed(row, signed))) return outcome;
       if (outcome.settled)
         this.logger.error(`the facilitator of payment ${payment.id} names a transaction that did not pay it`);
@@ -404,7 +407,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     }
   }
 
-  /** Charges for what was settled at about the same time, in one transaction. */
+  /** Charges for settlements that ended at about the same time, in one transaction. */
   private complete(items: Learned[]): Promise<Completed[]> {
     return this.database.transaction(async (tx) => {
       const ids = items.map(({ authorization }) => authorization.payment_id);
@@ -460,7 +463,7 @@ export const toHeld = ({ payer, nonce, valid_before, payload, created_at }: Auth
 const isUsed = async (row: AuthorizationRow, { exact, requirements }: SignedPayment): Promise<boolean> =>
   (await exact.witness.isUsed?.(toHeld(row), requirements)) ?? false;
 
-/** The chain has the last word where it can be asked. */
+/** Whether the chain confirms the settlement; true if the chain cannot be asked. */
 const isConfirmed = (
   transactionHash: string,
   row: AuthorizationRow,

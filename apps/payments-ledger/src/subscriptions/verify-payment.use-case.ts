@@ -48,8 +48,9 @@ interface Reconciliation {
 }
 
 /**
- * Starts the subscription that a payment is for, once its money has come. A signed authorization is held, then settled, and its
- * settlement starts the subscription. If a process stops in between, the next request or the settlement job continues.
+ * Starts the subscription that a payment is for, once the money has arrived. A signed authorization is held, then
+ * settled, and its settlement starts the subscription. If a process stops in between, the next request or the
+ * settlement job continues.
  */
 @Injectable()
 export class VerifyPayment {
@@ -83,7 +84,10 @@ export class VerifyPayment {
     return this.explain(await this.find(reconciled.id));
   }
 
-  /** @throws Refusal when the payment is not the caller's, is not for a subscription, or when the proof is for another payment. */
+  /**
+   * @throws Refusal when the payment is not the caller's, is not for a subscription, or when the proof is for another
+   * payment.
+   */
   private async findOwn(
     { payment_id, listing_id, relay_request_id, payload, scheme, network }: Input,
     context: RequestContext,
@@ -125,8 +129,9 @@ export class VerifyPayment {
   }
 
   /**
-   * Nothing moves before the listing and the budget allow it. What was held by an earlier request is settled by this one.
-   * @throws Refusal `payment_rejected`, and those of what cannot start.
+   * Holds and settles an authorization after the listing and the budget were checked. An authorization that an earlier
+   * request held is settled by this one.
+   * @throws Refusal `payment_rejected`, or the reason why the subscription cannot start.
    */
   private async paySigned(
     payment: SubscriptionPaymentRow,
@@ -172,7 +177,10 @@ export class VerifyPayment {
     }
   }
 
-  /** Writes payment, journal, receipts, subscription and event in one commit. @returns the reason when the money is owed back instead. */
+  /**
+   * Writes payment, journal, receipts, subscription and event in one commit, or marks the payment as refund due.
+   * @returns the refusal if the buyer has subscribed meanwhile.
+   */
   private async start(tx: Tx, paymentId: string, context: RequestContext): Promise<Refusal | undefined> {
     const payment = await this.reconcilePayment.lock(tx, paymentId);
     if (payment.state !== 'verified' || !isForSubscription(payment)) return undefined;
