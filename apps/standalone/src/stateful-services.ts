@@ -7,5 +7,7 @@ import type { ServiceDefinition } from '@market/runtime';
 
 export type StatefulService = ServiceDefinition & Required<Pick<ServiceDefinition, 'database'>>;
 
-/** The services that have a database, in the order in which they start. Commands of operators start faster without the edge. */
+/**
+ * The services with a database, in the order in which they start. Operators' commands start faster without the edge.
+ */
 export const statefulServices = [identity, catalog, paymentsLedger, gateway, reputation] as StatefulService[];

@@ -2,23 +2,23 @@ import type { NextAction, RefusalKind } from '@market/kernel';
 import type { z } from 'zod';
 
 /**
- * A declared refusal of a request. `kind` decides the HTTP status and code at the edge, the key under which it is declared becomes
- * `error.details.reason`, and `nextAction` becomes `error.recovery.next_action`.
+ * A declared refusal of a request. `kind` decides the HTTP status and code at the edge, the key under which it is
+ * declared becomes `error.details.reason`, and `nextAction` becomes `error.recovery.next_action`.
  */
 export interface RefusalDeclaration<D extends z.ZodType = z.ZodType> {
   kind: RefusalKind;
   message: string;
   details: D;
   recovery?: RecoveryHint;
-  /** Replaces the kind's code of the public contract; only where the contract names one of its own. */
+  /** Replaces the code of the kind, only for refusals to which the public contract gives a code of their own. */
   code?: 'PAYMENT_ROUTE_MINIMUM_NOT_MET';
 }
 
 export interface RecoveryHint {
   nextAction: NextAction;
-  /** Header names the caller keeps on the next attempt. */
+  /** The names of headers that the caller keeps on the next attempt. */
   keep?: readonly string[];
-  /** Header names the caller leaves out of the next attempt. */
+  /** The names of headers that the caller leaves out of the next attempt. */
   drop?: readonly string[];
   retrySameRoute?: boolean;
   useNewIdempotencyKey?: boolean;
@@ -42,9 +42,9 @@ export interface RequestContract<
    */
   waitsForSeller?: boolean;
   /**
-   * Executing it a second time, even while the first is under way in another process, changes nothing and gives the
-   * same answer: it only reads, or an id or a fence in it names what it does. So the bus sends it again when its answer
-   * was lost, as that of a paused process is.
+   * Executing the request a second time, even while the first execution is under way in another process, changes
+   * nothing and returns the same answer: the request only reads, or an id or a fence in it identifies what it does. The
+   * bus therefore sends it again if its answer was lost, as when a process is paused.
    */
   repeatable?: true;
   /**
@@ -60,7 +60,10 @@ export interface EventContract<P extends z.ZodType = z.ZodType> {
   payload: P;
 }
 
-/** A best-effort broadcast to every process, for cache invalidation and heartbeats. Correctness must not depend on its arrival. */
+/**
+ * A best-effort broadcast to every process, for cache invalidation and heartbeats. Correctness must not depend on its
+ * arrival.
+ */
 export interface SignalContract<P extends z.ZodType = z.ZodType> {
   /** `sig.<service>.<noun-past>.v<n>`. */
   subject: string;

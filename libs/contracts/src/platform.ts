@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { declareRefusal } from './define.js';
 
-/** Refusals that any request may meet, whatever it is about. */
+/** The refusals that any request may return. */
 export const platformRefusals = {
   dependency_unavailable: declareRefusal(
     'unavailable',

@@ -3,15 +3,15 @@ import { userInfo } from 'node:os';
 import { promisify } from 'node:util';
 
 /**
- * The environment of every program that is started here: a path to find commands, and English messages. The environment of
- * this process is not passed on, since it may contain secrets and `PG*` variables.
+ * The environment of every program that is started here: a path to find commands, and English messages. The environment
+ * of this process is not passed on, since it may contain secrets and `PG*` variables.
  */
 const PROGRAM_ENVIRONMENT = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
 
 /** Runs a program in a user namespace in which root is `nobody` but may still read and write the same files as root. */
 const AS_NOBODY_IN_NAMESPACE = ['unshare', '-U', '--map-user=65534', '--map-group=65534'];
 
-/** Lets the kernel send SIGINT, which is a fast shutdown to PostgreSQL, when the process that started the program dies. */
+/** Lets the kernel send SIGINT, PostgreSQL's signal for a fast shutdown, when the parent of the program dies. */
 const PARENT_DEATH_SIGNAL = ['setpriv', '--pdeathsig', 'INT'];
 
 const NOBODY: UserIds = { uid: 65534, gid: 65534 };
@@ -45,8 +45,8 @@ export async function runAs(account: Account, program: string, args: readonly st
 }
 
 /**
- * Finds an account under which the server can run, by running `postgres --version` under each. PostgreSQL refuses to run as
- * root and must own its data; so when this process is root, an existing cluster runs as its owner.
+ * Finds an account under which the server can run, by running `postgres --version` under each. PostgreSQL refuses to
+ * run as root and must own its data; so when this process is root, an existing cluster runs as its owner.
  *
  * @param folder is a directory that the account must be able to enter.
  * @throws Error that lists what was tried.

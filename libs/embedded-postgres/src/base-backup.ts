@@ -24,8 +24,8 @@ interface Stopped {
 }
 
 /**
- * Copies the cluster of a running server with everything that was committed when the copy ended, by PostgreSQL's low-level
- * API for base backups. A server that starts on the copy replays the log that is copied with it.
+ * Copies the cluster of a running server with everything that was committed when the copy ended, by PostgreSQL's
+ * low-level API for base backups. A server that starts on the copy replays the log that is copied with it.
  *
  * @param url of any database of the server, as a superuser.
  * @param into a directory that does not exist yet.

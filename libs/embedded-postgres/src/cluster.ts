@@ -6,7 +6,10 @@ import type { PlatformBinaries } from './platform-binaries.js';
 
 const STAGING_PREFIX = 'cluster.init-';
 
-/** The locale of the system only classifies characters; order and upper or lower case come from the built-in C.UTF-8 of PostgreSQL. */
+/**
+ * The locale of the system only classifies characters; order and upper or lower case come from the built-in C.UTF-8 of
+ * PostgreSQL.
+ */
 const SYSTEM_LOCALE = { darwin: 'en_US.UTF-8', win32: 'C' }[process.platform as string] ?? 'C.UTF-8';
 
 /** A database cluster on disk that a server can be started on. */
@@ -26,9 +29,9 @@ export const urlsOf =
 export const clusterIn = (dataDir: string): string => join(dataDir, 'cluster');
 
 /**
- * Opens the cluster in `dataDir/cluster` and creates it first when there is none. A new one is created in a sibling directory,
- * together with its password, and renamed when it is complete and on disk. So an interrupted attempt is never mistaken for a
- * cluster, and when two processes create one at the same time, the second uses that of the first.
+ * Opens the cluster in `dataDir/cluster` and creates it first when there is none. A new one is created in a sibling
+ * directory, together with its password, and renamed when it is complete and on disk. So an interrupted attempt is
+ * never mistaken for a cluster, and when two processes create one at the same time, the second uses that of the first.
  */
 export async function openCluster(dataDir: string, { initdb, postgres }: PlatformBinaries): Promise<Cluster> {
   const directory = clusterIn(dataDir);
@@ -43,10 +46,11 @@ export async function openCluster(dataDir: string, { initdb, postgres }: Platfor
 }
 
 /**
- * Makes the cluster of `dataDir` from what `fill` writes. It is in its place when it is whole and on disk, or not at all.
+ * Creates the cluster of `dataDir` from what `fill` writes. The cluster gets its final path only when it is complete
+ * and on disk.
  *
- * @param fill makes the directory that it is given and writes the cluster there.
- * @throws Error when there is one already.
+ * @param fill creates the directory that it is given and writes the cluster there.
+ * @throws Error when there is a cluster already.
  */
 export async function placeCluster(dataDir: string, fill: (directory: string) => Promise<void>): Promise<void> {
   if (await exists(clusterIn(dataDir))) throw new Error(`${clusterIn(dataDir)} is there already.`);
@@ -80,7 +84,10 @@ async function createCluster(dataDir: string, account: Account, initdb: string):
   await syncDirectory(dataDir);
 }
 
-/** Removes directories of interrupted attempts. Only the process that runs the server calls it, since no other cluster is needed then. */
+/**
+ * Removes directories of interrupted attempts. Only the process that runs the server calls it, since no other cluster
+ * is needed then.
+ */
 export async function removeAbandonedAttempts(dataDir: string): Promise<void> {
   const abandoned = (await readdir(dataDir)).filter((name) => name.startsWith(STAGING_PREFIX));
   // The initdb of a killed process may still be writing, so the removal is repeated.

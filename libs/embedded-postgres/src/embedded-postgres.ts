@@ -11,14 +11,17 @@ import { runServer, type EmbeddedPostgres } from './server.js';
 const START_BOUND_MS = 15_000;
 const RETRY_INTERVAL_MS = 100;
 
-/** Errors that pass by themselves: another process starts the same cluster, or backends of a killed server still hold its memory. */
+/** Temporary errors: another process starts the same cluster, or backends of a killed server still hold its memory. */
 const PASSING = /lock file|shared memory block/;
 const PORT_TAKEN = 'could not create any TCP/IP sockets';
 
-/** An eighth of the memory, from 64 MB to 4 GB, because the marketplace runs on the same machine. Unused pages take no memory. */
+/** An eighth of the memory, from 64 MB to 4 GB, because the machine is shared. Unused pages take no memory. */
 const SHARED_BUFFERS_MB = Math.min(Math.max(Math.floor(totalmem() / 8 / 2 ** 20), 64), 4_096);
 
-/** Settings for a small production deployment. The log contains no statements and no contents of rows, because they may contain secrets. */
+/**
+ * Settings for a small production deployment. The log contains no statements and no contents of rows, because they may
+ * contain secrets.
+ */
 const DEFAULT_SETTINGS = {
   shared_buffers: `${SHARED_BUFFERS_MB}MB`,
   jit: 'off',
@@ -45,8 +48,9 @@ export interface StartPostgresOptions {
  * Starts PostgreSQL on 127.0.0.1 and creates its cluster first when `dataDir` is empty. A server that is still running
  * there after the process that started it died is stopped and replaced; no acknowledged commit is lost.
  *
- * @throws DirectoryInUseError when a live process runs the server there; Error when there is no build for this platform, no user
- * to run it as, or when the server ends (its last lines of log name a taken port, another major version or another user's data).
+ * @throws DirectoryInUseError when a live process runs the server there; Error when there is no build for this
+ * platform, no user to run it as, or when the server ends (its last lines of log name a taken port, another major
+ * version or another user's data).
  */
 export async function startPostgres({
   dataDir,
@@ -83,7 +87,8 @@ export async function startPostgres({
 }
 
 /**
- * Like `startPostgres`, and starts the server again on the same port whenever it ends without `stop()`, as after a crash.
+ * Like `startPostgres`, and starts the server again on the same port whenever it ends without `stop()`, as after a
+ * crash.
  *
  * @param onEnd is called each time the server has ended.
  * @returns a server whose `exited` resolves when it cannot be started again.
@@ -104,8 +109,8 @@ export async function keepPostgres(options: StartPostgresOptions, onEnd: () => v
 }
 
 /**
- * Works with the cluster in `dataDir`: on the server that another process runs there, or else on one that is started for
- * the work and stopped after it.
+ * Works with the cluster in `dataDir`: on the server that another process runs there, or else on one that is started
+ * for the work and stopped after it.
  *
  * @param work gets a function that returns the URL of a database, for the superuser.
  * @throws Error when there is no cluster, or when its server is not running and cannot be started.

@@ -19,7 +19,7 @@ export class DirectoryInUseError extends Error {
   }
 }
 
-/** Marks the command line of the server with the process that started it, which is its parent for as long as it lives. */
+/** Marks the server's command line with the process that started it, which is its parent for as long as it lives. */
 export const ownedBy = (pid: number): string => `owned-by-${pid}`;
 
 /** The port of the server that runs in this cluster; undefined while none is ready. */
@@ -29,13 +29,14 @@ export async function portOfReadyServer(cluster: string): Promise<string | undef
 }
 
 /**
- * Clears a lock file that PostgreSQL itself would respect although no live owner stands behind it. It stops a server whose owner
- * is dead, and removes a file whose pid belongs to another process by now, or to a zombie. All other cases are left to PostgreSQL.
+ * Clears a lock file that PostgreSQL itself would respect although its owner is not alive. It stops a server whose
+ * owner is dead, and removes a file whose pid now belongs to another process or to a zombie. All other cases are left
+ * to PostgreSQL.
  *
  * @throws DirectoryInUseError; Error when a server whose owner is dead cannot be stopped.
  */
 export async function clearPostmasterFile(cluster: string): Promise<void> {
-  if (process.platform === 'win32') return; // does not show who a process is
+  if (process.platform === 'win32') return; // Windows does not show who a process is
   const read = (): string | undefined => {
     try {
       return readFileSync(fileIn(cluster), 'utf8');

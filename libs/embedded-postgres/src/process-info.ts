@@ -15,14 +15,15 @@ export interface ProcessInfo {
 }
 
 /**
- * The process that has this pid now; undefined when there is none, and always on Windows, which does not tell. A zombie counts
- * as none, because it holds no file and runs no code. On Linux /proc is read, since `ps` is missing where procps is not installed.
+ * The process that has this pid now; undefined when there is none, and always on Windows, which does not provide the
+ * information. A zombie counts as none, because it holds no file and runs no code. On Linux /proc is read, since `ps`
+ * is missing where procps is not installed.
  */
 export function inspectProcess(pid: number): Promise<ProcessInfo | undefined> {
   return (process.platform === 'linux' ? inspectThroughProc(pid) : inspectThroughPs(pid)).catch(() => undefined);
 }
 
-/** Waits until the process has ended, at most `boundMs`; says whether it has. */
+/** Waits until the process has ended, at most `boundMs`. @returns whether it has. */
 export async function waitUntilGone(pid: number, startedAt: string, boundMs: number): Promise<boolean> {
   const deadline = Date.now() + boundMs;
   while ((await inspectProcess(pid))?.startedAt === startedAt) {
@@ -38,7 +39,8 @@ async function inspectThroughProc(pid: number): Promise<ProcessInfo | undefined>
       readFile(path, 'utf8'),
     ),
   );
-  // The second field is the name in parentheses, which may contain spaces. State and parent follow; the start time is 19 after the state.
+  // The second field is the name in parentheses, which may contain spaces. State and parent follow; the start time is
+  // 19 after the state.
   const fields = stat!.slice(stat!.lastIndexOf(')') + 2).split(' ');
   if (fields[0] === 'Z' || fields[0] === 'X') return undefined;
   return {

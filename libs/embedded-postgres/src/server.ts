@@ -14,7 +14,9 @@ export interface EmbeddedPostgres {
   readonly pid: number;
   /** The URL of another database of this server. */
   databaseUrl(name: string): string;
-  /** Shuts the server down, and kills it after 20 s. Then another process may use the directory. May be called again. */
+  /**
+   * Shuts the server down, and kills it after 20 s. Another process may then use the directory. May be called again.
+   */
   stop(): Promise<void>;
   /** Resolves when the server ends without `stop()`. */
   readonly exited: Promise<void>;
@@ -32,7 +34,8 @@ export async function runServer(
 ): Promise<EmbeddedPostgres> {
   const assignments = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const { file, args, options } = callAs(account, binary, ['-D', directory, ...assignments]);
-  // The server gets a session of its own, so that Ctrl-C does not reach it: this process needs the database while it shuts down.
+  // The server gets a session of its own, so that Ctrl-C does not reach it: this process needs the database while it
+  // shuts down.
   const child = spawn(file, args, { ...options, cwd: directory, detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
   await once(child, 'spawn');
 

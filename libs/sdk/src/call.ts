@@ -12,11 +12,13 @@ import { backoffSeconds, pause, retry, type RetryLimits } from './retry.js';
 import type { GatewayResult, PaymentCurrency, Offer, PaymentRoute, PendingCall, X402Settlement } from './types.js';
 
 export interface CallOptions {
-  /** The first of these that can pay the offer is used. Without a payer a 402 is thrown, with its offer in `error.payment`. */
+  /**
+   * The first payer that can pay the offer is used. Without a payer a 402 is thrown, with its offer in `error.payment`.
+   */
   pay?: Payer | readonly Payer[];
   /** USD, as a decimal, 1 by default. A more expensive offer is not paid but refused with `PRICE_ABOVE_LIMIT`. */
   maxPriceUsd?: string | number;
-  /** USD, as a decimal, 0 by default. The amount by which an offer may exceed the price of the call for its payment route. */
+  /** USD, as a decimal, 0 by default. How much an offer may exceed the price of the call for its payment route. */
   maxRouteFeeUsd?: string | number;
   /** Identifies one purchase. Store it to repeat the call after a crash. A random one by default. */
   idempotencyKey?: string;
@@ -43,7 +45,7 @@ export interface CallResult<T = unknown> extends GatewayResult<T> {
   rawBody: string;
 }
 
-/** What a call needs beside its options. */
+/** What a call needs in addition to its options. */
 export interface CallContext {
   http: HttpClient;
   clock: Clock;
@@ -60,8 +62,8 @@ const DEFAULT_CALL_TIMEOUT_MS = 300_000;
 const DEFAULT_MAX_PRICE_USD = '1';
 
 /**
- * One logical call of a listing. It has one idempotency key, one body and at most one payment, however often the network, the
- * payment rail or the seller causes it to repeat the request.
+ * One logical call of a listing. It has one idempotency key, one body and at most one payment, however often the
+ * network, the payment rail or the seller causes it to repeat the request.
  */
 export class LogicalCall<T> {
   readonly #limits: RetryLimits;
@@ -181,7 +183,10 @@ export class LogicalCall<T> {
     });
   }
 
-  /** A request for another route needs another key. It is derived from the first, so that a repetition after a crash uses the same one. */
+  /**
+   * A request for another route needs another key. It is derived from the first, so that a repetition after a crash
+   * uses the same one.
+   */
   #reroute(refusal: MarketplaceError): void {
     this.#mayReroute = false;
     const { recommended_gateway_headers: recommended } = refusal.details ?? {};

@@ -38,7 +38,7 @@ const inEth = (amount: string): Offer => offer({ currency: 'ETH', amount, amount
 const routes = async (): Promise<PaymentRoute[]> =>
   [{ currency: 'ETH', network: NETWORK, unit_price_usd: 2500 }] as PaymentRoute[];
 
-/** Null where it may be paid; else why not. */
+/** Null if the offer may be paid, else the reason why not. */
 async function refusal(checked: Offer, limits: OfferLimits = { maxPriceUsd: '1' }, now = NOW): Promise<string | null> {
   try {
     await checkOffer(checked, limits, now, routes);

@@ -28,8 +28,9 @@ const MIN_MS_LEFT = 15_000;
 const PRICE_MOVEMENT = '1.05';
 
 /**
- * Checks an offer before anything is paid: it is for this call, has not expired, names one recipient and one amount everywhere,
- * and asks no more than its price and the limits allow. Amounts of coins are valued by the unit price of the route.
+ * Checks an offer before anything is paid: it is for this call, has not expired, names one recipient and one amount
+ * everywhere, and asks no more than its price and the limits allow. Amounts of coins are valued by the unit price of
+ * the route.
  * @throws MarketplaceError `OFFER_REFUSED` with an `OfferRefusal` in `details.reason`, or `PRICE_ABOVE_LIMIT`.
  */
 export async function checkOffer(

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { addDecimals, compareDecimals, formatCents, formatUsd, multiplyDecimals, toBaseUnits } from './decimal.js';
 
-/** Micros written as the decimal the wire carries. */
+/** Micros as the decimal that an answer contains. */
 const decimalOf = (micros: bigint): string => `${micros / 1_000_000n}.${String(micros % 1_000_000n).padStart(6, '0')}`;
 const micros = fc.bigInt({ min: 0n, max: 10n ** 15n });
 

@@ -1,9 +1,12 @@
-/** An amount of money as digits and a scale. On the wire it is a JSON number or a decimal string; no arithmetic is done on floats. */
+/**
+ * An amount of money as digits and a scale. On the wire it is a JSON number or a decimal string; no arithmetic is done
+ * on floats.
+ */
 export type DecimalLike = string | number;
 
 interface Decimal {
   digits: bigint;
-  /** How many of the digits are behind the decimal point. */
+  /** The number of digits after the decimal point. */
   scale: number;
 }
 
@@ -28,7 +31,10 @@ export function addDecimals(left: DecimalLike, right: DecimalLike): string {
   return formatPlain({ digits: one + other, scale: Math.max(a.scale, b.scale) });
 }
 
-/** An amount in its smallest unit: `0.25` with 6 decimals → `250000n`. @throws RangeError for what the unit cannot express. */
+/**
+ * An amount in its smallest unit: `0.25` with 6 decimals → `250000n`.
+ * @throws RangeError for what the unit cannot express.
+ */
 export function toBaseUnits(amount: DecimalLike, decimals: number): bigint {
   const { digits, scale } = parseDecimal(amount);
   if (scale <= decimals) return digits * 10n ** BigInt(decimals - scale);
@@ -41,7 +47,7 @@ export function toBaseUnits(amount: DecimalLike, decimals: number): bigint {
 export const fromBaseUnits = (baseUnits: bigint, decimals: number): string =>
   formatPlain({ digits: baseUnits, scale: decimals });
 
-/** `0.05` → `$0.05`, `1234.5` → `$1,234.50`: at least two digits behind the point, more only where they are not zero. */
+/** `0.05` → `$0.05`, `1234.5` → `$1,234.50`: at least two digits after the point, more only if they are not zero. */
 export function formatUsd(amount: DecimalLike): string {
   return formatDollars(parseDecimal(amount));
 }

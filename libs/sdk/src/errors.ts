@@ -1,8 +1,8 @@
 import type { ErrorBody, Offer, Recovery } from './types.js';
 
 /**
- * Codes that this client adds to those of the service. After `NETWORK_ERROR`, `TIMEOUT` and `ABORTED` the request may still have
- * arrived; `relayRequestId`, when set, resumes a call without paying again.
+ * Codes that this client adds to those of the service. After `NETWORK_ERROR`, `TIMEOUT` and `ABORTED` the request may
+ * still have arrived; `relayRequestId`, when set, resumes a call without paying again.
  */
 export type ClientErrorCode =
   | 'NETWORK_ERROR'

@@ -5,7 +5,7 @@ import { backoffSeconds } from './retry.js';
 import type { AccountEvent } from './types.js';
 
 export interface EventOptions extends Cancellable {
-  /** The id of the last known event. Later events are returned; without it all that are stored. */
+  /** The id of the last known event, after which events are returned. Without it all stored events are returned. */
   after?: string;
   /** For the session of a human: the claimed agent whose events are read. */
   agentId?: string;

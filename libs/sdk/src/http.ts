@@ -54,7 +54,9 @@ interface Envelope {
 
 const API_PREFIX = '/api/v1';
 
-/** Sends requests and opens the envelopes of answers. Its fields are private to keep the key out of logs and serialised objects. */
+/**
+ * Sends requests and opens the envelopes of answers. Private fields keep the key out of logs and serialised objects.
+ */
 export class HttpClient {
   readonly baseUrl: string;
   readonly #settings: HttpSettings;

@@ -3,7 +3,7 @@ import { solveProofOfWork, type ProofOfWorkOptions } from './proof-of-work.js';
 import type * as Api from './types.js';
 import type { Wallet } from './wallets.js';
 
-/** The parts of a challenge beside the wallet and the purpose. */
+/** The parts of a challenge other than the wallet and the purpose. */
 export interface ProofOptions extends Cancellable {
   agentId?: string;
   /** The EVM chain on which a contract wallet is deployed. */

@@ -3,8 +3,8 @@ import { DECIMALS } from './known-assets.js';
 import type { Offer } from './types.js';
 
 /**
- * The offers of a 402 to a call without a key. Each element of `accepts` is an offer in USDC on another chain with an id of its
- * own; `data.payment` is the first of them.
+ * The offers of a 402 to a call without a key. Each element of `accepts` is an offer in USDC on another chain with an
+ * id of its own; `data.payment` is the first of them.
  */
 export const keylessOffers = (payment: Offer): Offer[] =>
   (payment.x402?.accepts ?? []).flatMap((accepted) => {

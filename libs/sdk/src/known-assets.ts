@@ -3,7 +3,10 @@ import type { PaymentCurrency } from './types.js';
 /** The decimals of the currencies of offers. */
 export const DECIMALS: Record<PaymentCurrency, number> = { USDC: 6, ETH: 18, SOL: 9 };
 
-/** The contracts of USDC that its issuer deployed, by CAIP-2 network. Source: developers.circle.com/stablecoins/usdc-contract-addresses. */
+/**
+ * The contracts of USDC that its issuer deployed, by CAIP-2 network.
+ * Source: developers.circle.com/stablecoins/usdc-contract-addresses.
+ */
 const USDC: Record<string, string> = {
   'eip155:1': '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
   'eip155:10': '0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85',

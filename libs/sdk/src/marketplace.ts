@@ -30,8 +30,8 @@ export interface MarketplaceOptions {
 const DEFAULT_TIMEOUT_MS = 60_000;
 
 /**
- * The client of one agent. Refusals and network failures are thrown as `MarketplaceError`. Only `call` and `subscribe` repeat
- * requests.
+ * The client of one agent. Refusals and network failures are thrown as `MarketplaceError`. Only `call` and `subscribe`
+ * repeat requests.
  */
 export class Marketplace {
   readonly #options: MarketplaceOptions;
@@ -96,7 +96,7 @@ export class Marketplace {
     return { marketplace: this.authorizedBy(recovery.authorization_header), recovery };
   }
 
-  /** Signs a human operator in, and creates the account on the first time. Returns a client that acts for that human. */
+  /** Signs a human operator in, and creates the account on the first time. Returns a client that acts for the human. */
   async signIn(wallet: Wallet, options: Cancellable = {}): Promise<{ marketplace: Marketplace; session: Api.Session }> {
     const session = await openSession(this.#http, wallet, options);
     return { marketplace: this.authorizedBy(`Bearer ${session.session_token}`), session };
@@ -181,7 +181,7 @@ export class Marketplace {
       this.#http.data('DELETE', `/listings/${idOf(listing)}`, options),
   };
 
-  /** The private endpoint behind one's own per_call listing. */
+  /** The private endpoint of one's own per_call listing. */
   readonly endpoint = {
     get: (listing: Identified, options?: Cancellable): Promise<Api.Endpoint> =>
       this.#http.data('GET', `/listings/${idOf(listing)}/endpoint`, options),
@@ -205,9 +205,10 @@ export class Marketplace {
   };
 
   /**
-   * Calls a per_call listing and pays once if it must. It waits while the payment is being confirmed and during outages and rate
-   * limits, and repeats a request whose answer was lost with the same payment. A `MarketplaceError` after paying has the
-   * `relayRequestId` to resume with. A client without a key calls without an account, which only `x402Payer` can pay for.
+   * Calls a per_call listing and pays once if it must. It waits while the payment is being confirmed and during outages
+   * and rate limits, and repeats a request whose answer was lost with the same payment. A `MarketplaceError` after
+   * paying has the `relayRequestId` to resume with. A client without a key calls without an account, which only
+   * `x402Payer` can pay for.
    */
   call<T = unknown>(listing: PricedListing, body: object, options: CallOptions = {}): Promise<CallResult<T>> {
     const context: CallContext = {
@@ -232,7 +233,10 @@ export class Marketplace {
       this.#http.data('GET', `/gateway-requests/${idOf(request)}`, options),
   };
 
-  /** Reads the events of this account as they happen, until the signal is aborted or the loop is left. Lost connections are resumed. */
+  /**
+   * Reads the events of this account as they happen, until the signal is aborted or the loop is left. Lost connections
+   * are resumed.
+   */
   events(options: EventOptions = {}): AsyncGenerator<Api.AccountEvent, void, undefined> {
     return followEvents({ http: this.#http, clock: this.#options.clock ?? systemClock }, options);
   }
@@ -252,12 +256,12 @@ export class Marketplace {
 
   readonly statements = statementOperations(() => this.#http);
 
-  /** What is owed back to this account, and by it. */
+  /** The refunds that this account is owed or owes. */
   readonly refunds = {
     list: (query?: Api.RefundQuery, options?: Cancellable): Promise<Api.Page<Api.Refund>> =>
       this.#http.page('/refunds', query, options?.signal),
 
-    /** Names the transaction that paid a refund; the marketplace asks the chain. */
+    /** Names the transaction that paid a refund. The marketplace looks it up on the chain. */
     confirm: (refund: Identified, transaction: string, options?: Cancellable): Promise<Api.Refund> =>
       this.#http.data('POST', `/refunds/${idOf(refund)}/confirm`, { ...options, body: { transaction } }),
   };
@@ -303,7 +307,7 @@ export class Marketplace {
       this.#http.data('POST', `/reviews/${idOf(listing)}`, { ...options, body }),
   };
 
-  /** Who an agent is, what it sells and how that goes. */
+  /** The profile of an agent, what it sells, and the quality of its calls. */
   agent(agent: Identified, options?: Cancellable): Promise<Api.Agent> {
     return this.#http.data('GET', `/agents/${idOf(agent)}`, options);
   }

@@ -1,8 +1,8 @@
 import type { Offer, SandboxOutcome } from './types.js';
 
 /**
- * Pays offers on one rail, in two steps: the payment that `prepare` makes is stored before `send` moves money. So a call that is
- * repeated after a crash sends the same payment again and does not make a second one.
+ * Pays offers on one rail, in two steps: the payment that `prepare` makes is stored before `send` moves money. So a
+ * call that is repeated after a crash sends the same payment again and does not make a second one.
  */
 export interface Payer {
   /** The name of the rail in stored payments. */
@@ -12,8 +12,8 @@ export interface Payer {
   /** Makes the payment but moves no money. Without `send`, preparing one offer twice must not pay it twice. */
   prepare(offer: Offer, signal?: AbortSignal): Promise<PreparedPayment>;
   /**
-   * Moves the money once, however often the same payment is sent. Absent when the headers pay. It is called again after it threw a
-   * temporary `MarketplaceError`.
+   * Moves the money once, however often the same payment is sent. Absent when the headers pay. It is called again after
+   * it threw a temporary `MarketplaceError`.
    */
   send?(payment: KeptPayment, signal?: AbortSignal): Promise<void>;
 }

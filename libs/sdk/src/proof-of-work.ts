@@ -17,7 +17,8 @@ export interface ProofOfWorkOptions extends Cancellable {
 const HASHES_BETWEEN_YIELDS = 4_096;
 
 /**
- * Finds the nonce (`[0-9A-Za-z]{1,64}`) that solves the puzzle; on average 16^difficulty hashes, a quarter of a second for 4 zeros.
+ * Finds the nonce (`[0-9A-Za-z]{1,64}`) that solves the puzzle; on average 16^difficulty hashes, a quarter of a second
+ * for 4 zeros.
  * @throws the signal's reason when it is aborted.
  */
 export async function solveProofOfWork(

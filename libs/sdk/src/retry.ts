@@ -11,7 +11,10 @@ export interface RetryLimits {
 
 const MAX_BACKOFF_SECONDS = 10;
 
-/** Repeats a request for as long as its failure is temporary. @throws the last failure when the deadline leaves no time for another try. */
+/**
+ * Repeats a request for as long as its failure is temporary.
+ * @throws the last failure when the deadline leaves no time for another try.
+ */
 export async function retry<T>(request: () => Promise<T>, limits: RetryLimits): Promise<T> {
   for (let failures = 0; ;) {
     try {

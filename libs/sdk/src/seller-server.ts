@@ -43,7 +43,10 @@ export function reply(status: number, body: unknown): Reply {
 
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
-/** A small HTTP server that only the marketplace can call: it answers 401 without a valid signature, and 500 when the handler throws. */
+/**
+ * A small HTTP server that only the marketplace can call: it answers 401 without a valid signature, and 500 when the
+ * handler throws.
+ */
 export async function sellerServer<B = unknown>(
   handler: SellerHandler<B>,
   { secret, port = 0, host = '127.0.0.1', onError = console.error }: SellerServerOptions,

@@ -16,8 +16,8 @@ export interface SignedRequest {
 }
 
 /**
- * A call that the marketplace made. The signature covers `requestId`, `timestamp` and the body. A seller whose work must not
- * be done twice stores the `requestId`, since a repeated attempt has the same one.
+ * A call that the marketplace made. The signature covers `requestId`, `timestamp` and the body. A seller whose work
+ * must not be done twice stores the `requestId`, since a repeated attempt has the same one.
  */
 export interface SellerCall {
   requestId: string;

@@ -1,7 +1,7 @@
 import { errorOf, type Cancellable, type HttpAnswer, type HttpClient } from './http.js';
 import type * as Api from './types.js';
 
-/** As many entries as one page may have. */
+/** The maximum number of entries of a page. */
 const PAGE = 100;
 
 export interface StatementOptions extends Cancellable {
@@ -35,7 +35,7 @@ async function allPages(
     const page = await http.send('GET', `/statements/${encodeURIComponent(month)}`, { query, signal });
     if (page.status !== 200) throw errorOf(page);
     pages.push(page);
-    // CSV has no other place for it.
+    // In a CSV answer only this header contains the cursor.
     cursor = /[?&]cursor=([^&>]+)[^>]*>; rel="next"/.exec(page.headers.get('link') ?? '')?.[1];
     if (cursor === undefined) return pages;
   }

@@ -27,7 +27,7 @@ const pending = {
 };
 const verified = { success: true, data: { subscription: SUBSCRIPTION, payment: {} } };
 
-/** A marketplace that answers what it is told to, in order, and notes what it was asked. */
+/** A marketplace that returns the given answers in order, and records the requests. */
 function script(...answers: [number, object][]) {
   const asked: { path: string; headers: Headers; body: unknown }[] = [];
   const fetchScripted = async (url: string | URL | Request, init?: RequestInit): Promise<Response> => {

@@ -10,11 +10,11 @@ import type * as Api from './types.js';
 export interface SubscribeOptions extends Cancellable {
   /** Without a payer a 402 is thrown, with its offer in `error.payment`. */
   pay?: Payer | readonly Payer[];
-  /** USD, as a decimal. A more expensive offer is not paid but refused with `PRICE_ABOVE_LIMIT`. No limit by default. */
+  /** USD, as a decimal. A more expensive offer is refused with `PRICE_ABOVE_LIMIT`. No limit by default. */
   maxPriceUsd?: string | number;
   originCurrency?: Api.PaymentCurrency;
   idempotencyKey?: string;
-  /** Limits the whole operation, with its waits for outages and for the payment to be final; five minutes by default. */
+  /** Limits the whole operation, including waits for outages and for the final payment; five minutes by default. */
   timeoutMs?: number;
 }
 

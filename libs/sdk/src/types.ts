@@ -1,4 +1,4 @@
-/** The types of the interface, taken from its OpenAPI document. They are interfaces, so that editors and the compiler show their names. */
+/** The types of the interface, from its OpenAPI document. Interfaces let editors and the compiler show their names. */
 import type { components, operations, paths } from '#openapi';
 
 type Operation = keyof operations;
@@ -137,17 +137,17 @@ export type ChargedAmount = GatewayResult['charged_amount'];
 export type CentFees = GatewayResult['fees'];
 export interface PendingCall extends Data<'executeCall', 202> {}
 export interface GatewayRequest extends Item<'listGatewayRequests'> {}
-/** And every attempt at its delivery. */
+/** A call with every attempt at its delivery. */
 export interface GatewayRequestDetail extends Data<'getGatewayRequest'> {}
 export type GatewayRequestStatus = GatewayRequest['status'];
 export type GatewayRequestQuery = Query<'listGatewayRequests'>;
 export type Party = GatewayRequest['buyer'];
 export interface Balance extends Data<'getBalance'> {}
-/** A month of the ledger: the answer as it comes, its entries in `data`. */
+/** A month of the ledger as the service returns it, with its entries in `data`. */
 export type Statement = Json<operations['getStatement']['responses'][200]>;
 /** The same with all of its entries. */
 export type MonthlyStatement = Statement['statement'] & { entries: LedgerEntry[] };
-/** What is owed back to the account or by it. */
+/** A refund that the account is owed or owes. */
 export interface Refund extends Item<'listRefunds'> {}
 export type RefundQuery = Query<'listRefunds'>;
 export interface LedgerEntry extends Item<'listLedger'> {}
@@ -166,7 +166,9 @@ export interface ListedSubscription extends Item<'listSubscriptions'> {}
 export interface SubscriptionDetail extends Data<'getSubscription'> {}
 export type SubscriptionQuery = Query<'listSubscriptions'>;
 export interface CancelledSubscription extends Data<'cancelSubscription'> {}
-/** The offer for a period of a subscription. Its `status` is `verified` once it is paid; then it only has to be verified. */
+/**
+ * The offer for a period of a subscription. A `status` of `verified` means that it is paid and only has to be verified.
+ */
 export interface SubscriptionOffer extends Data<'createPayment'> {}
 export type PaymentProof = Body<'verifyPayment'>;
 export interface VerifiedPayment extends Data<'verifyPayment'> {}

@@ -7,7 +7,10 @@ import { typedDataHash, type Hex, type TypedData } from './eip712.js';
 
 export type ChainType = 'evm' | 'solana';
 
-/** Proves the identity of an agent. The key stays in a closure, so that logging or serialising a wallet reveals no secret. */
+/**
+ * Proves the identity of an agent. The key stays in a closure, so that logging or serialising a wallet reveals no
+ * secret.
+ */
 export interface Wallet {
   readonly address: string;
   readonly chainType: ChainType;
@@ -43,7 +46,10 @@ export function evmWallet(privateKey: Hex = `0x${bytesToHex(secp256k1.utils.rand
   };
 }
 
-/** Makes the wallet of a Solana account from a 64-byte secret key or a 32-byte seed (bytes or base58), random by default. */
+/**
+ * Makes the wallet of a Solana account from a 64-byte secret key or a 32-byte seed (bytes or base58). Random by
+ * default.
+ */
 export function solanaWallet(secretKey: Uint8Array | string = ed25519.utils.randomPrivateKey()): Wallet {
   const bytes = typeof secretKey === 'string' ? base58.decode(secretKey) : secretKey;
   if (bytes.length !== 32 && bytes.length !== 64)
@@ -58,7 +64,7 @@ export function solanaWallet(secretKey: Uint8Array | string = ed25519.utils.rand
   };
 }
 
-/** Makes a wallet from a private key as wallets keep it: hex of an EVM account, base58 or a JSON array of a Solana account. */
+/** Makes a wallet from a private key: hex of an EVM account, base58 or a JSON array of a Solana account. */
 export function walletFromKey(privateKey: string): Wallet {
   const key = privateKey.trim();
   if (/^(0x)?[0-9a-f]{64}$/i.test(key)) return evmWallet(`0x${key.replace(/^0x/, '')}`);

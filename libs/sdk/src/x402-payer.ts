@@ -43,7 +43,7 @@ export function x402Payer(account: Pick<EvmWallet, 'address' | 'signTypedData'>,
         value: accepted.amount,
         validAfter: '0',
         validBefore: String(Math.floor(Date.now() / 1000) + accepted.maxTimeoutSeconds),
-        // The nonce comes from the offer, so that the token contract moves the money once, however often the offer is signed.
+        // The nonce comes from the offer, so that the token contract moves the money once, however often it is signed.
         nonce: `0x${bytesToHex(sha256(`x402 ${offer.relay_request_id}`))}` as Hex,
       };
       const { name, version } = accepted.extra as { name: string; version: string };
@@ -74,7 +74,7 @@ export function x402Payer(account: Pick<EvmWallet, 'address' | 'signTypedData'>,
   };
 }
 
-/** The domain of the USDC contract on an allowed chain, as the payer knows it. The offer's own statement is not trusted. */
+/** The domain of the USDC contract on an allowed chain, as the payer knows it. The offer's statement is not trusted. */
 function requirementsFor({ x402 }: Offer, chains: PayableChains): X402Requirements | undefined {
   return x402?.accepts.find(
     ({ scheme, network, asset, extra }) =>

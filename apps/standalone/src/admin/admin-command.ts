@@ -4,8 +4,8 @@ import type { CommandDefinition, CommandInput, Environment } from '@market/runti
 export interface AdminCommand extends Omit<CommandDefinition, 'run'> {
   run(input: CommandInput, env: Environment): Promise<string>;
   /**
-   * The environment names the databases, unless it works on the files of DATA_DIR, or asks the running marketplace, where the account that
-   * signs in is the operator and `--as` names nobody.
+   * What the command works on; by default the databases that the environment names. `files`: the files of DATA_DIR.
+   * `http`: the running marketplace, where the operator is the account that signs in, so that `--as` does not apply.
    */
   worksOn?: 'files' | 'http';
 }

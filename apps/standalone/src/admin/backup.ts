@@ -8,7 +8,7 @@ import { join, relative, resolve } from 'node:path';
 import { openDataDirectory } from '../data-directory.js';
 import type { AdminCommand } from './admin-command.js';
 
-/** Written last, so that a directory without it is no backup. */
+/** The manifest is written last, so that a directory without it is an incomplete backup. */
 interface Manifest {
   made_at: string;
   /** Below the data directory, parents first. */
@@ -19,7 +19,10 @@ interface Manifest {
 
 const MANIFEST = 'manifest.json';
 const CLUSTER = join('postgres', 'cluster');
-/** They decrypt the secrets in the database and sign its receipts. Absent if they are in the environment. */
+/**
+ * The files of the keys that decrypt the secrets in the database and sign its receipts. Absent if the keys are in the
+ * environment.
+ */
 const KEYS = ['encryption-keys', 'signing-keys'];
 
 const create: AdminCommand = {
@@ -112,7 +115,7 @@ async function makeEmpty(directory: string): Promise<void> {
   if ((await readdir(directory)).length > 0) throw new CommandFailure(`${directory} is not empty`);
 }
 
-/** The cluster comes into its place last, so that what is not whole is no marketplace. */
+/** Restores the cluster last, so that an incomplete restore leaves no usable marketplace. */
 async function restoreTo(dataDir: string, directory: string): Promise<Manifest> {
   const text = await readFile(join(directory, MANIFEST), 'utf8').catch((cause: unknown) => {
     throw new CommandFailure(`${directory} holds no ${MANIFEST}: it is no backup, or one that was not finished`, {
@@ -136,7 +139,7 @@ async function restoreTo(dataDir: string, directory: string): Promise<Manifest> 
   return manifest;
 }
 
-/** @returns its digest. */
+/** @returns the digest of the file. */
 async function copyFile(from: string, to: string): Promise<string> {
   const source = await open(from);
   const target = await open(to, 'wx', 0o600).catch(async (error: unknown) => {

@@ -5,7 +5,10 @@ import { backupCommands } from './backup.js';
 import { doctor } from './doctor.js';
 import { httpCommands } from './http-commands.js';
 
-/** All commands of operators: those that ask the running marketplace, those that the services declare, and those of whole machines. */
+/**
+ * All commands of operators: those that ask the running marketplace, those that the services declare, and those of
+ * whole machines.
+ */
 export const adminCommands: readonly AdminCommand[] = [
   ...httpCommands,
   ...statefulServices.flatMap((service) =>

@@ -10,7 +10,7 @@ export const doctor: AdminCommand = {
     'and which variable to change, and ends with 1 if anything is; changes nothing',
   options: { service: { help: 'one service, where the environment is that of its process alone' } },
   async run({ options: { service } }, env) {
-    // The edge is imported here alone, because every other command starts faster without it.
+    // Only this command imports the edge, because every other command starts faster without it.
     const { services } = await import('../services.js');
     const definitions = service === undefined ? services : services.filter(({ name }) => name === service);
     if (definitions.length === 0) throw new CommandFailure(`--service must be one of ${SERVICE_NAMES.join(', ')}`);

@@ -12,7 +12,7 @@ const MAX_LAST = 100_000;
 
 type Ask = (operator: Marketplace, input: CommandInput) => Promise<string>;
 
-/** Signs in as the operator whose wallet's key the environment has, for this one command. */
+/** Signs in for this one command, as the operator whose wallet key is in the environment. */
 const asOperator =
   (ask: Ask): AdminCommand['run'] =>
   async (input, env) => {
@@ -27,7 +27,7 @@ const asOperator =
     }
   };
 
-/** The reason why a key cannot be read may quote it, so that it is not passed on. */
+/** The error about an unreadable key may quote the key, so it is not passed on. */
 function operatorsWallet({ OPERATOR_KEY: key }: Environment): Wallet {
   if (!key)
     throw new CommandFailure('OPERATOR_KEY or OPERATOR_KEY_FILE must give the private key of a wallet in OPERATORS');
@@ -114,7 +114,7 @@ const audit: AdminCommand = {
   }),
 };
 
-/** What the console's pages of operators do, from a terminal: by the same HTTP interface. */
+/** The commands that do the same as the operator pages of the console, by the same HTTP interface. */
 export const httpCommands: readonly AdminCommand[] = [
   shows('overview', '/overview', 'how the marketplace is doing: money, calls, and what waits'),
   shows(

@@ -10,7 +10,10 @@ import { helpOf, readCommandLine } from './command-line.js';
 import { adminCommands } from './commands.js';
 import { printable } from './printable.js';
 
-/** `npm run admin` asks the running marketplace, or works on the databases that the environment names or the embedded one in DATA_DIR. */
+/**
+ * `npm run admin` asks the running marketplace, or works on the databases that the environment names or the embedded
+ * one in DATA_DIR.
+ */
 async function administer(words: string[], variables: Environment): Promise<string> {
   const env = withSecretFiles(variables);
   const line = readCommandLine(words, adminCommands, userName());

@@ -11,7 +11,8 @@ import { shortenSecrets, Transcript } from './transcript.js';
 
 /**
  * Runs a paid call between a buyer and a seller, with what comes before and after it, and checks every answer.
- * `BASE_URL` names a running marketplace to use instead of a new one. It must be in sandbox mode and may call private addresses.
+ * `BASE_URL` names a running marketplace to use instead of a new one. It must be in sandbox mode and may call private
+ * addresses.
  */
 async function main(): Promise<void> {
   const cancel = new AbortController();

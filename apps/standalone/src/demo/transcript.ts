@@ -30,7 +30,9 @@ export class Transcript {
 
   constructor(private readonly out: Output) {}
 
-  /** @param isDetailed whether its requests are shown with their bodies, the first time that an answer of the kind appears. */
+  /**
+   * @param isDetailed whether requests are shown with their bodies, the first time that an answer of a kind appears.
+   */
   step(title: string, { isDetailed = false } = {}): void {
     this.#isDetailed = isDetailed;
     this.#steps += 1;

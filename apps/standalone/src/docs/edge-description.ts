@@ -8,7 +8,7 @@ export interface OpenApiDocument {
 /** The operations that the edge serves, taken from the present code. */
 export interface EdgeDescription {
   document: OpenApiDocument;
-  /** `GET /api/v1/listings/:listingId`, HEAD and OPTIONS aside. */
+  /** Such as `GET /api/v1/listings/:listingId`, without HEAD and OPTIONS. */
   routes: string[];
 }
 

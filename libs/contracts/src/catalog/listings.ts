@@ -20,7 +20,7 @@ import { measuredQuality } from '../gateway/quality.js';
 
 export const authMethod = z.enum(['api_key', 'oauth2', 'bearer_token', 'none']);
 
-/** The name of a category beside what is in it. */
+/** The category of a listing. */
 const categoryRef = z.object({ id, name: z.string(), slug: z.string() });
 
 const listingNotFound = declareRefusal('not-found', 'No such listing', z.object({}), {
@@ -51,12 +51,13 @@ const listingLimitReached = declareRefusal(
 );
 const notOwner = declareRefusal('forbidden', 'Only the owner of a listing may do this', z.object({}));
 
-/** May be left out, and is null then; null clears it. */
+/** An optional field: it is null if it is left out at creation, and null clears it. */
 const optional = <T extends z.ZodType>(field: T) => field.nullable().default(null);
 
 /**
- * All that a seller writes of a listing, under the names that it has in the bodies of POST and PATCH, in messages, in answers and as
- * columns. A default is for a field that is left out at creation. These are shown wherever a listing is.
+ * The fields of a listing that its seller sets and that are shown wherever a listing is. They have the same names in
+ * the bodies of POST and PATCH, in messages, in answers and as columns. A default applies to a field that is left out
+ * at creation.
  */
 export const listedFields = {
   name: text(2, 100),
@@ -85,7 +86,7 @@ export const listedFields = {
   ),
 };
 
-/** And these with one listing alone. */
+/** The fields that its seller sets and that are shown only with a single listing. */
 export const detailFields = {
   docs: optional(text(0, 50_000)),
   connection_instructions: optional(text(0, 10_000).describe('Shown to subscribers and to the owner alone.')),
@@ -133,8 +134,9 @@ const providerView = z.object({
 });
 
 /**
- * How well calls of a listing went, from paid calls and the marketplace's own tests. `live`: a call or a test was delivered, and its
- * endpoint takes calls. Rates are null if there were no calls in that time, latencies if nothing was delivered.
+ * The quality of a listing's calls, from paid calls and the marketplace's own tests. `live`: a call or a test was
+ * delivered, and the endpoint takes calls. Rates are null if there were no calls in that time, and latencies if nothing
+ * was delivered.
  */
 export const qualityView = z.object({
   live: z.boolean(),
@@ -166,9 +168,9 @@ export const ratingView = z.object({
 });
 
 /**
- * A listing in full; `gateway_url`, `gateway_limits` and `endpoint_status` only on per_call listings, and
- * `connection_instructions` only for its owner: subscribers read them with their subscription. `rating` is null until
- * the first review.
+ * A listing in full. `gateway_url`, `gateway_limits` and `endpoint_status` are only on per_call listings, and
+ * `connection_instructions` is only for the owner: subscribers read them with their subscription. `rating` is null
+ * until the first review.
  */
 export const listingDetail = listingView.extend({
   ...detailFields,
@@ -179,7 +181,7 @@ export const listingDetail = listingView.extend({
   endpoint_status: z.string().optional(),
 });
 
-/** `reliable`: live ones first, ordered by the lower bound of their success rate. */
+/** `reliable`: live listings first, ordered by the lower bound of their success rate. */
 export const listingOrder = z.enum(['newest', 'popular', 'reliable', 'price_low', 'price_high']);
 
 export const listCategories = defineRequest({
@@ -202,9 +204,9 @@ export const searchListings = defineRequest({
     maxPriceMicros: microsText.optional(),
     sort: listingOrder.default('newest'),
     live: z.boolean().optional(),
-    /** The caller's own, in every state. */
+    /** Only the caller's own listings, in every state. */
     mine: z.boolean().optional(),
-    /** One seller's alone. */
+    /** Only the listings of this seller. */
     sellerId: id.optional(),
     ...pageRequest,
   }),
@@ -229,8 +231,8 @@ export const getListing = defineRequest({
 });
 
 /**
- * How calls of all that a seller has on the market went in 30 days; the rate is the mean of its listings' rates,
- * weighted by their calls.
+ * The quality of the calls of all listings that a seller has on the market, in 30 days. The rate is the mean of the
+ * listings' rates, weighted by their calls.
  */
 export const getSellerQuality = defineRequest({
   subject: 'rpc.catalog.get-seller-quality.v1',
@@ -338,7 +340,10 @@ export const updateListing = defineRequest({
     status: sellersStatus.optional(),
     private_endpoint_url: privateEndpointUrl,
   }),
-  /** `gateway_signing_secret` only when this change made the listing per_call for the first time; shown once. */
+  /**
+   * `gateway_signing_secret` is present only when this change made the listing per_call for the first time. It is shown
+   * once.
+   */
   output: listingDetail.extend({ gateway_signing_secret: z.string().optional() }),
   refusals: {
     listing_not_found: listingNotFound,
@@ -384,7 +389,10 @@ export const listingCard = z.object({
   demo_endpoint: z.string().nullable(),
 });
 
-/** Those of the ids that exist, in no order. The edge asks it for parties of a subscription alone. */
+/**
+ * The cards of the listings that exist, in no particular order. The edge requests them only for parties of a
+ * subscription.
+ */
 export const getListingCards = defineRequest({
   subject: 'rpc.catalog.get-listing-cards.v1',
   repeatable: true,
@@ -393,7 +401,7 @@ export const getListingCards = defineRequest({
   refusals: {},
 });
 
-/** What the gateway needs to know of a listing in order to sell a call of it. */
+/** The part of a listing that the gateway needs to sell a call of it. */
 export const offering = z.object({
   listingId: id,
   slug: z.string(),
@@ -407,11 +415,14 @@ export const offering = z.object({
 });
 export type Offering = z.output<typeof offering>;
 
-/** With the schema and the example of a call's body, both as JSON text, if its seller gave them. */
+/** An offering with the schema and the example of a call's body, both as JSON text, if the seller has set them. */
 export const callableOffering = offering.extend({
   inputSchema: z.string().nullish(),
   exampleInput: z.string().nullish(),
-  /** Off the market for what its seller owes: nothing is sold, and what was paid before is delivered. */
+  /**
+   * The listing is off the market because of its seller's debt. Nothing is sold, but calls that were paid before are
+   * delivered.
+   */
   isSuspendedForDebt: z.boolean().optional(),
 });
 export type CallableOffering = z.output<typeof callableOffering>;
@@ -430,7 +441,7 @@ export const listingChanged = defineEvent({
   payload: z.object({ ...offering.shape, version: z.number().int(), changedAt: timestamp }),
 });
 
-/** A listing was taken off the market; not repeated while it is suspended. */
+/** A listing was taken off the market. The event is not repeated while the listing is suspended. */
 export const listingSuspended = defineEvent({
   subject: 'evt.catalog.listing-suspended.v1',
   payload: z.object({
@@ -446,13 +457,13 @@ export const listingRemoved = defineEvent({
   payload: z.object({ listingId: id, removedAt: timestamp }),
 });
 
-/** It names every former and current slug, so that caches by slug are invalidated too. */
+/** Names every former and current slug, so that caches by slug are invalidated too. */
 export const listingTouched = defineSignal({
   subject: 'sig.catalog.listing-touched.v1',
   payload: z.object({ listingId: id, slugs: z.array(z.string()) }),
 });
 
-/** As `registrationWorkSolved` of identity, for the proof of work of a listing. */
+/** Like `registrationWorkSolved` of identity, but for the proof of work of a listing. */
 export const listingWorkSolved = defineEvent({
   subject: 'evt.catalog.listing-work-solved.v1',
   payload: z.object({ accountId: id, difficulty: z.number().int(), solveMs: z.number().int(), solvedAt: timestamp }),

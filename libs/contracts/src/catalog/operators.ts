@@ -15,7 +15,9 @@ export const listingSummary = z.object({
   provider_id: id,
 });
 
-/** By id or slug, by the id of their seller, or by a name that reads the same; 20 at most, newest first. */
+/**
+ * Finds listings by id or slug, by the id of their seller, or by a name that reads the same: at most 20, newest first.
+ */
 export const findListings = defineRequest({
   subject: 'rpc.catalog.find-listings.v1',
   repeatable: true,
@@ -50,11 +52,11 @@ export const inspectListing = defineRequest({
   refusals: { listing_not_found: listingNotFound },
 });
 
-/** Takes a listing off the market so that its owner cannot bring it back, or gives it back in the state that it had. */
+/** Takes a listing off the market so that its owner cannot bring it back, or restores it to its former state. */
 export const holdListing = defineRequest({
   subject: 'rpc.catalog.hold-listing.v1',
   input: z.object({ ref: z.string().max(150), action: z.enum(['hold', 'release']), reason: z.string().nullable() }),
-  /** `changed` is false where it was so already. */
+  /** `changed` is false if the listing was in that state already. */
   output: z.object({ id, name: z.string(), status: listingStatus, suspended_by: suspendedBy, changed: z.boolean() }),
   refusals: { listing_not_found: listingNotFound },
 });

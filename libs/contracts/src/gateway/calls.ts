@@ -15,16 +15,17 @@ import {
 import { currency, cursorPageOf, cursorRequest, id, relayRequestId, timestamp } from '../shared/index.js';
 
 /**
- * Names the marketplaces that a request to a seller has passed through, comma separated, the latest last. Each adds its
- * own name to those that came with the call, as CDN-Loop (RFC 8586) has it, and refuses a call that names it already.
+ * Names the marketplaces that a request to a seller has passed through, comma separated, the latest last. Like CDN-Loop
+ * (RFC 8586), each adds its own name to those that came with the call, and refuses a call that names it already.
  */
 export const HOP_HEADER = 'X-Market-Hop';
-/** By which name this marketplace is in the header. */
+/** The name of this marketplace in the header. */
 export const hopOf = (publicUrl: string): string => new URL(publicUrl).host;
 
 /**
- * The paid call. `body` is the buyer's JSON text exactly as it arrived: it is digested, signed and forwarded as it is,
- * and never parsed and written again on the way. Idempotency travels in the call context; its fingerprint is made here.
+ * The paid call. `body` is the buyer's JSON text exactly as it arrived. It is digested, signed and forwarded unchanged,
+ * and never parsed and serialized again. The Idempotency-Key is in the request context; its fingerprint is computed by
+ * the gateway.
  */
 export const executeCall = defineRequest({
   subject: 'rpc.gateway.execute-call.v1',
@@ -58,15 +59,15 @@ export const executeCall = defineRequest({
       outcome: z.literal('pending'),
       relayRequestId: relayRequestId.optional(),
       retryAfterSeconds: z.number().int(),
-      /** `call_in_progress`: the payment is good, and another request has the call under way. */
+      /** `call_in_progress`: the payment is valid, and another request is making the call. */
       reason: z.enum([...pendingReason.options, 'call_in_progress']),
     }),
-    /** `dataJson` is the gateway result as JSON text, the same bytes each time it is asked for. */
+    /** `dataJson` is the gateway result as JSON text, with the same bytes for every request. */
     z.object({
       outcome: z.literal('answered'),
       dataJson: z.string(),
       idempotencyReplayed: z.boolean(),
-      /** Of a signed authorization, where one pays the call. */ transfer: authorizedTransfer.optional(),
+      /** The transfer of a signed authorization, if one pays the call. */ transfer: authorizedTransfer.optional(),
     }),
   ]),
   refusals: {
@@ -157,9 +158,9 @@ const { listing_unavailable, delivery_postponed, listing_busy, result_not_kept, 
 const keepSignature = { keep: ['PAYMENT-SIGNATURE'] };
 
 /**
- * A call without a key, by an x402 client, whose signature names the wallet that buys. `authorization` as in
- * `executeCall`. Without one the answer is what to pay, and nothing is stored. An empty body asks for the price alone;
- * any other must fit the listing's input_schema, where it has one.
+ * A call without a key by an x402 client. The wallet that signs the payment is the buyer. `authorization` is the same
+ * as in `executeCall`. Without it the answer states what to pay, and nothing is stored. An empty body asks only for the
+ * price; any other body must fit the listing's input_schema, if it has one.
  */
 export const executeKeylessCall = defineRequest({
   subject: 'rpc.gateway.execute-keyless-call.v1',
@@ -173,9 +174,9 @@ export const executeKeylessCall = defineRequest({
     z.object({
       outcome: z.literal('payment_required'),
       listing: callableOffering.pick({ name: true, slug: true, inputSchema: true, exampleInput: true }),
-      /** At least one; each is paid on a chain of its own. */
+      /** At least one offer; each is paid on a different chain. */
       offers: z.array(keylessOffer),
-      /** Of each offer, in the same order. */
+      /** The signature of each offer, in the same order. */
       signatures: z.array(z.string()),
       reason: executeCall.output.options[0].shape.reason,
       rejection: executeCall.output.options[0].shape.rejection,
@@ -230,7 +231,7 @@ export const executeKeylessCall = defineRequest({
   },
 });
 
-/** A request to the seller. One whose process stopped before it had an answer is not known. */
+/** A request to the seller. If its process stopped before it had an answer, the request is not recorded. */
 export const callAttempt = z.object({
   started_at: timestamp,
   seller_status_code: z.number().int().nullable(),
@@ -250,9 +251,9 @@ export const gatewayRequestStatus = z.enum([
 ]);
 
 /**
- * Parties by id; the edge adds their display names. The relay request id is the buyer's: its seller reads null. So is the
- * transaction hash, which names the buyer's wallet, until there is a charge that it belongs to. The seller reads `request_digest`
- * once the request was forwarded, the buyer `response_digest` once the answer is settled.
+ * A call with the ids of its parties; the edge adds their display names. The seller reads null for the relay request
+ * id. It also reads null for the transaction hash, which names the buyer's wallet, until the call is charged. The
+ * seller reads `request_digest` once the request was forwarded, the buyer `response_digest` once the answer is settled.
  */
 export const gatewayRequestView = z.object({
   id,

@@ -9,7 +9,7 @@ export const endpointUrlRefusal = declareRefusal(
   { nextAction: 'fix_request' },
 );
 
-/** Of a body that no call of the listing may have. */
+/** The refusals of a body with which no call of the listing can be made. */
 export const bodyRefusals = {
   request_body_invalid: declareRefusal(
     'invalid',
@@ -76,7 +76,7 @@ const endpointNotFound = declareRefusal(
   { nextAction: 'choose_another_listing' },
 );
 
-/** Called by the catalog before it stores a per_call listing; repeating it for a listing replaces nothing but the URL. */
+/** Called by the catalog before it stores a per_call listing. Repeating it for a listing replaces only the URL. */
 export const provisionEndpoint = defineRequest({
   subject: 'rpc.gateway.provision-endpoint.v1',
   input: z.object({ listingId: id, sellerId: id, url: z.string().max(2048) }),
@@ -176,7 +176,7 @@ export const rotateEndpointSecret = defineRequest({
   refusals: { endpoint_not_found: endpointNotFound },
 });
 
-/** `isFound`: calls and tests showed that it is in this state now; what else changes an endpoint is its owner. */
+/** `isFound`: calls or tests showed that the endpoint is in this state. Otherwise its owner changed it. */
 export const endpointChanged = defineEvent({
   subject: 'evt.gateway.endpoint-changed.v1',
   payload: z.object({

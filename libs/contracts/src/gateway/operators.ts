@@ -3,11 +3,11 @@ import { defineRequest } from '../define.js';
 import { id } from '../shared/index.js';
 import { gatewayRequestDetail, gatewayRequestView, getGatewayRequest } from './calls.js';
 
-/** A call as operators see it: as its buyer does, and what paid for it. */
+/** A call as operators see it: what its buyer sees, and the payment. */
 const ofOperators = { payment_id: id.nullable() };
 const operatorsCall = gatewayRequestView.omit({ role: true }).extend(ofOperators);
 
-/** By their ids and by the id of a buyer or seller; 20 at most, newest first. */
+/** Finds calls by their ids and by the id of a buyer or seller: at most 20, newest first. */
 export const findCalls = defineRequest({
   subject: 'rpc.gateway.find-calls.v1',
   repeatable: true,
@@ -16,7 +16,7 @@ export const findCalls = defineRequest({
   refusals: {},
 });
 
-/** Paid calls of all listings by day, as the evidence of their quality has them: of one buyer's failures 20 a day at most. */
+/** Paid calls of all listings by day, as counted by the evidence of quality: at most 20 failures of one buyer a day. */
 export const getCallsOverview = defineRequest({
   subject: 'rpc.gateway.get-calls-overview.v1',
   repeatable: true,

@@ -5,7 +5,10 @@ import { id, timestamp } from '../shared/index.js';
 const rate = z.number().min(0).max(1).nullable();
 const milliseconds = z.number().int().nullable();
 
-/** How well calls of a listing went, in the last 7 and 30 days, today with them. `calls` are those that were delivered and charged. */
+/**
+ * The quality of a listing's calls in the last 7 and 30 days, including today. `calls` are those that were delivered
+ * and charged.
+ */
 export const measuredQuality = z.object({
   last_success_at: timestamp.nullable(),
   success_rate_7d: rate,
@@ -28,7 +31,10 @@ export const qualityOfDay = z.object({
   p95_ms: milliseconds,
 });
 
-/** By day, oldest first; days of which nothing is known are left out. Failures count as in `measuredQuality`. */
+/**
+ * The quality of a listing by day, oldest first; days without data are left out. Failures count as in
+ * `measuredQuality`.
+ */
 export const getListingQuality = defineRequest({
   subject: 'rpc.gateway.get-listing-quality.v1',
   repeatable: true,

@@ -23,7 +23,7 @@ export const profile = z.object({
   is_operator: z.boolean().optional().describe('Of a human alone: whether it operates this marketplace.'),
 });
 
-/** What anyone may see of an account. */
+/** The public part of an account. */
 export const publicProfile = z.object({
   id,
   display_name: z.string(),
@@ -66,7 +66,7 @@ export const register = defineRequest({
   },
 });
 
-/** For a call that is paid without a key: the account of the wallet that signed its payment, opened where there is none. */
+/** For keyless calls: returns the account of the wallet that signed the payment, and opens one if there is none. */
 export const openPayerAccount = defineRequest({
   subject: 'rpc.identity.open-payer-account.v1',
   repeatable: true,
@@ -95,7 +95,7 @@ export const recover = defineRequest({
   input: workProof.extend({
     revoke_existing: z.boolean().describe('Whether every other key of the account stops working.').default(false),
   }),
-  /** `revoked_keys`: how many keys worked until now and do no more; 0 where they were to be kept. */
+  /** `revoked_keys`: the number of valid keys that were revoked; 0 if they were to be kept. */
   output: register.output.extend({ revoked_keys: z.number().int() }),
   refusals: {
     ...workProofRefusals,
@@ -142,7 +142,7 @@ export const agentRegistered = defineEvent({
   payload: z.object({ agent: publicProfile, registeredAt: timestamp }),
 });
 
-/** Also for the wallet an account was registered with. One wallet belongs to one account. */
+/** Also sent for the wallet with which an account was registered. One wallet belongs to one account. */
 export const walletLinked = defineEvent({
   subject: 'evt.identity.wallet-linked.v1',
   payload: z.object({ accountId: id, address: z.string(), chainType, linkedAt: timestamp }),
@@ -154,7 +154,7 @@ export const agentClaimed = defineEvent({
   payload: z.object({ agentId: id, humanId: id, claimedAt: timestamp }),
 });
 
-/** How long an agent took for a proof of work, from handing out the challenge to its use, by PostgreSQL's clock. */
+/** The time an agent took for a proof of work, from the issue of the challenge to its use, by PostgreSQL's clock. */
 export const registrationWorkSolved = defineEvent({
   subject: 'evt.identity.registration-work-solved.v1',
   payload: z.object({ accountId: id, difficulty: z.number().int(), solveMs: z.number().int(), solvedAt: timestamp }),

@@ -9,7 +9,7 @@ const keyInvalid = declareRefusal('unauthenticated', 'The API key is unknown, re
 export const credentialKind = z.enum(['api_key', 'session']);
 export type CredentialKind = z.output<typeof credentialKind>;
 
-/** Resolves a key, or a human's session, by its hash: the raw text never leaves the edge. */
+/** Resolves the hash of a key or of a human's session. The text of the key never leaves the edge. */
 export const authenticate = defineRequest({
   subject: 'rpc.identity.authenticate.v1',
   repeatable: true,
@@ -38,7 +38,7 @@ export const apiKeyView = z.object({
   budget: budgetFields.nullable().describe("What the key may spend; null where only its agent's budget says."),
 });
 
-/** Whatever a key with a budget makes or changes would be a way around it. */
+/** A key with a budget could bypass its limits by creating keys or changing budgets. */
 const keyHasBudget = declareRefusal(
   'forbidden',
   'A key with a budget makes no keys and sets no budgets; a key without one does, or the owner with its session',
@@ -63,7 +63,7 @@ export const createApiKey = defineRequest({
     expires_at: instant.optional().describe('When the key stops working; never when left out.'),
     budget: budgetFields.optional().describe('What the key may spend; no limit of its own when left out.'),
   }),
-  /** `key` is shown here once. A key with an end passes it on where none is given. */
+  /** `key` is shown here once. If no end is given, the new key gets the end of the key that creates it. */
   output: apiKeyView.omit({ last_used_at: true }).extend({ key: z.string() }),
   refusals: {
     /** The creating key, or the owner's session, ended since the edge last saw it. */
@@ -107,7 +107,7 @@ export const getApiKey = defineRequest({
   refusals: { api_key_not_found: apiKeyNotFound },
 });
 
-/** Sets the budget of a key, or removes it. */
+/** Sets or removes the budget of a key. */
 export const updateApiKey = defineRequest({
   subject: 'rpc.identity.update-api-key.v1',
   input: z.object({
@@ -118,7 +118,7 @@ export const updateApiKey = defineRequest({
   refusals: { key_invalid: keyInvalid, api_key_not_found: apiKeyNotFound, key_has_budget: keyHasBudget },
 });
 
-/** The budget of the whole agent, which bounds all its keys together. */
+/** The budget of the whole agent, which limits all its keys together. */
 export const getBudget = defineRequest({
   subject: 'rpc.identity.get-budget.v1',
   repeatable: true,
@@ -159,7 +159,7 @@ export const apiKeyRevoked = defineSignal({
   payload: z.object({ keyHash: sha256Hex }),
 });
 
-/** What a key may do has changed, by its own budget or by its agent's. */
+/** The budget of a key or of its agent has changed. */
 export const apiKeyChanged = defineSignal({
   subject: 'sig.identity.api-key-changed.v1',
   payload: z.object({ keyHash: sha256Hex }),

@@ -12,7 +12,7 @@ export const challengePurpose = z.enum([
 ]);
 export type ChallengePurpose = z.output<typeof challengePurpose>;
 
-/** Tells the two proofs of one request apart. */
+/** Distinguishes the two proofs of one request. */
 const whichWallet = z.object({
   wallet_address: z
     .string()
@@ -20,7 +20,7 @@ const whichWallet = z.object({
     .optional(),
 });
 
-/** What every operation that proves a wallet may refuse. */
+/** The refusals of every operation that verifies a proof of a wallet. */
 export const walletProofRefusals = {
   wallet_address_invalid: declareRefusal(
     'invalid',
@@ -48,7 +48,7 @@ export const walletProofRefusals = {
   ),
 };
 
-/** And what those refuse that ask for work as well. */
+/** The refusals of operations that also verify a proof of work. */
 export const workProofRefusals = {
   ...walletProofRefusals,
   proof_of_work_invalid: declareRefusal(
@@ -59,7 +59,7 @@ export const workProofRefusals = {
   ),
 };
 
-/** The signature of a contract wallet that is yet to be deployed carries its deployment. */
+/** The signature of a contract wallet that is not deployed yet contains its deployment. */
 export const walletProof = z.strictObject({
   wallet_address: text(1, 128).describe('The address the challenge was made for.'),
   signature: text(1, 16_384).describe(
@@ -73,8 +73,8 @@ export const workProof = walletProof.extend({
 });
 
 /**
- * `claim` is asked for by the human who claims, and its message names both accounts; one for managing wallets names the
- * account that asks, if one does.
+ * A challenge of purpose `claim` is requested by the human who claims, and its message names both accounts. The message
+ * for managing wallets names the account of the caller, if there is one.
  */
 export const createChallenge = defineRequest({
   subject: 'rpc.identity.create-challenge.v1',

@@ -5,7 +5,9 @@ import { walletProof, walletProofRefusals } from './challenges.js';
 
 const { challenge_invalid, signature_invalid, contract_wallet_unverifiable } = walletProofRefusals;
 
-/** The caller, a human, claims an agent whose wallet signed a challenge of purpose `claim`. The first claim is final. */
+/**
+ * The caller, a human, claims an agent, whose wallet signed a challenge of purpose `claim`. The first claim is final.
+ */
 export const claimAgent = defineRequest({
   subject: 'rpc.identity.claim-agent.v1',
   input: walletProof.omit({ wallet_address: true }).extend({ agent_id: id }),
@@ -33,8 +35,7 @@ export const claimAgent = defineRequest({
 });
 
 /**
- * For the edge: an agent that the caller, a human, has claimed. An agent of somebody else is answered as one that does not
- * exist.
+ * For the edge: an agent that the caller, a human, has claimed. The agent of another human is reported as not found.
  */
 export const getOwnedAgent = defineRequest({
   subject: 'rpc.identity.get-owned-agent.v1',

@@ -10,15 +10,15 @@ const CHECKSUM_LENGTH = 6;
 export const CREDENTIAL_SECRET_LENGTH = 43;
 export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** The key around 43 base62 digits: `am_k_`, the digits, and 6 base62 digits of checksum. */
+/** Builds a key: `am_k_`, 43 base62 digits, and 6 base62 digits of checksum. */
 export const apiKeyOf = (secret: string): string => `${KEY_PREFIX}${secret}${checksumOf(secret)}`;
 
-/** The token of a human's session: a key's form under `am_s_`. */
+/** Builds the token of a human's session, which has the form of a key with the prefix `am_s_`. */
 export const sessionTokenOf = (secret: string): string => `${SESSION_PREFIX}${secret}${checksumOf(secret)}`;
 
 /**
- * SHA-256 in hex, by which every service knows a key; null when form or checksum are wrong, so that noise is refused
- * without a request. A plain hash is enough, because 256 random bits cannot be guessed.
+ * The SHA-256 in hex by which every service identifies a key. Null if the form or the checksum is wrong, so that
+ * invalid keys are refused without a request. A plain hash is enough, because 256 random bits cannot be guessed.
  */
 export const hashApiKey = (text: string): string | null => hashUnder(KEY_PREFIX, text);
 
@@ -36,7 +36,7 @@ function hashUnder(prefix: string, text: string): string | null {
   return createHash('sha256').update(text).digest('hex');
 }
 
-/** CRC-32: finds every single mistake of typing or copying. */
+/** CRC-32, which detects every single error of typing or copying. */
 function checksumOf(secret: string): string {
   let rest = crc32(secret);
   let digits = '';

@@ -19,7 +19,7 @@ export const accountSummary = z.object({
   created_at: timestamp,
 });
 
-/** By id, wallet, id or prefix of an API key, or the beginning of a name; 20 at most. */
+/** Finds accounts by id, wallet, id or prefix of an API key, or the beginning of a name: at most 20. */
 export const findAccounts = defineRequest({
   subject: 'rpc.identity.find-accounts.v1',
   repeatable: true,
@@ -43,16 +43,19 @@ export const inspectAccount = defineRequest({
   refusals: { agent_not_found: agentNotFound },
 });
 
-/** Suspends an agent: its keys and wallets buy nothing and open nothing, and its listings leave the market. Or releases it. */
+/**
+ * Suspends or releases an agent. The keys of a suspended agent are refused, its wallets cannot pay, and its listings
+ * are not for sale.
+ */
 export const suspendAgent = defineRequest({
   subject: 'rpc.identity.suspend-agent.v1',
   input: z.object({ agentId: id, suspended: z.boolean(), reason: z.string().nullable() }),
-  /** `changed` is false where it was so already. */
+  /** `changed` is false if the agent was in that state already. */
   output: z.object({ id, display_name: z.string(), is_suspended: z.boolean(), changed: z.boolean() }),
   refusals: { agent_not_found: agentNotFound },
 });
 
-/** Ends anyone's API key, for an operator. */
+/** Revokes an API key of any account, for an operator. */
 export const revokeAnyKey = defineRequest({
   subject: 'rpc.identity.revoke-any-key.v1',
   input: z.object({ keyId: id, reason: z.string().nullable() }),

@@ -4,7 +4,7 @@ import { sha256Hex, timestamp } from '../shared/index.js';
 import { publicProfile } from './agents.js';
 import { walletProof, walletProofRefusals } from './challenges.js';
 
-/** Signs a human in by its wallet; the first time opens the account. */
+/** Signs a human in with its wallet. The first sign-in creates the account. */
 export const openSession = defineRequest({
   subject: 'rpc.identity.open-session.v1',
   input: walletProof,
@@ -25,7 +25,7 @@ export const openSession = defineRequest({
   },
 });
 
-/** Ends the session that asks. */
+/** Ends the session of the caller. */
 export const closeSession = defineRequest({
   subject: 'rpc.identity.close-session.v1',
   input: z.object({}),

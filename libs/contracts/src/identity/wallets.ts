@@ -5,8 +5,8 @@ import { walletProof, walletProofRefusals } from './challenges.js';
 
 export const chainType = z.enum(['evm', 'solana']);
 /**
- * `login`: sign in and agree to a claim. `recovery`: issue a fresh key and manage wallets. `payer`, `payout`: what
- * money moves from and to.
+ * `login`: sign in and agree to a claim. `recovery`: issue a new key and manage wallets. `payer`: pay. `payout`:
+ * receive payments.
  */
 export const walletCapability = z.enum(['login', 'recovery', 'payer', 'payout']);
 export const walletStatus = z.enum(['active', 'disabled']);
@@ -37,10 +37,10 @@ const movesDefault = z
 
 const walletNotFound = declareRefusal('not-found', 'No such wallet', z.object({}));
 
-/** What all changes to the wallets of an account may refuse. */
+/** The refusals that all changes to the wallets of an account have in common. */
 const managingRefusals = {
   ...walletProofRefusals,
-  /** The same for a wallet of another account and for one that is not allowed to. */
+  /** The same refusal for a wallet of another account and for a wallet without the capability. */
   proof_not_sufficient: declareRefusal(
     'forbidden',
     'The proof must come from an active wallet of this account with the capability recovery',
@@ -94,8 +94,9 @@ export const linkWallet = defineRequest({
 });
 
 /**
- * Proven with a challenge of purpose `wallet_update`. A wallet that is disabled or loses a capability passes what it was
- * (primary, default payer, default payout) to the oldest wallet that can be that; without one there is no default.
+ * Proven with a challenge of purpose `wallet_update`. If a wallet is disabled or loses a capability, its roles
+ * (primary, default payer, default payout) pass to the oldest wallet that can have them; if there is none, there is no
+ * default.
  */
 export const updateWallet = defineRequest({
   subject: 'rpc.identity.update-wallet.v1',
@@ -151,15 +152,15 @@ export const findPayerWallet = defineRequest({
 });
 
 /**
- * For a payment that another party carries: the wallet that the caller pays from and gets money back to, and the one
- * its seller is paid to. Null where there is none of that kind of chain.
+ * For a payment through an external provider: the wallet from which the caller pays and to which it is refunded, and
+ * the wallet to which its seller is paid. Null if there is none for that type of chain.
  */
 export const findSettlementWallets = defineRequest({
   subject: 'rpc.identity.find-settlement-wallets.v1',
   repeatable: true,
   input: z.object({
     payerChainType: chainType,
-    /** The caller's choice; else its default payer, else its oldest wallet that may pay. */
+    /** The caller's choice. By default its default payer, else its oldest wallet that may pay. */
     payerWalletId: id.optional(),
     sellerId: id,
     /** The seller's default payout wallet, else its oldest that may be paid to. */
@@ -170,8 +171,8 @@ export const findSettlementWallets = defineRequest({
 });
 
 /**
- * The wallets that sellers are paid to, in the order asked: the default payout wallet of each, else its oldest that may
- * be paid to. Null for a seller that has none of that kind of chain.
+ * The wallets to which sellers are paid, in the order of the input: the default payout wallet of each, else its oldest
+ * that may be paid to. Null for a seller that has none for that type of chain.
  */
 export const findPayoutWallets = defineRequest({
   subject: 'rpc.identity.find-payout-wallets.v1',
@@ -181,7 +182,7 @@ export const findPayoutWallets = defineRequest({
   refusals: {},
 });
 
-/** The account whose payout wallet an address is now, or null. */
+/** The account whose current payout wallet has this address, or null. */
 export const findPaidSeller = defineRequest({
   subject: 'rpc.identity.find-paid-seller.v1',
   repeatable: true,

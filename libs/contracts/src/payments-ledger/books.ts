@@ -15,7 +15,7 @@ import {
 
 const listingRef = z.object({ id, name: z.string(), slug: z.string() });
 
-/** Amounts are US dollars; the price of a call or of a subscription, and what of it the seller gets. */
+/** The price of a call or of a subscription, the fee and the seller's part, in US dollars. */
 export const receiptView = z.object({
   id,
   payment_id: id,
@@ -30,12 +30,12 @@ export const receiptView = z.object({
   created_at: timestamp,
 });
 
-/** Parties by id; the edge adds their public profiles. */
+/** A receipt with the ids of its parties; the edge adds their public profiles. */
 export const receiptDetail = receiptView.extend({
   relay_request_id: z.string(),
   payer_id: id,
   seller_id: id,
-  /** What was paid beyond the price. */
+  /** Refunds of what was paid beyond the price. */
   refunds: z.array(
     z.object({
       status: refundStatus,
@@ -62,7 +62,10 @@ export const getReceipt = defineRequest({
   refusals: { receipt_not_found: declareRefusal('not-found', 'No such receipt', z.object({})) },
 });
 
-/** What a proof signs: the receipt, its parties and what was exchanged, so that it can be checked without asking anyone. */
+/**
+ * What a proof signs: the receipt, its parties and what was exchanged, so that third parties can check it by
+ * themselves.
+ */
 export const receiptClaims = z.object({
   /** The marketplace that issued it: its PUBLIC_URL. */
   iss: z.string(),
@@ -82,7 +85,7 @@ export const receiptClaims = z.object({
   network: z.string(),
   transaction_hash: z.string(),
   relay_request_id: relayRequestId,
-  /** Of a gateway call; null for a subscription. */
+  /** The id of the gateway call; null for a subscription. */
   gateway_request_id: id.nullable(),
   /** SHA-256 in hex of the canonical request body, and of the stored answer; null for a subscription. */
   request_digest: sha256Hex.nullable(),
@@ -117,7 +120,7 @@ export const publicSigningKey = z.object({
   alg: z.literal('EdDSA'),
 });
 
-/** Under which clients find the keys by themselves. Source: w3c-ccg.github.io/did-method-web. */
+/** The DID by which clients find the keys. Source: w3c-ccg.github.io/did-method-web. */
 export const signerDid = (publicUrl: string): string => `did:web:${new URL(publicUrl).host.replace(':', '%3A')}`;
 
 /** Every key that may have signed a receipt, the current one first. */
@@ -129,7 +132,10 @@ export const listSigningKeys = defineRequest({
   refusals: {},
 });
 
-/** What an agent bought of a listing and was not given back: a delivered call that cost something, and a subscription. */
+/**
+ * The latest purchases of a listing by an agent that were not refunded: a delivered call that was charged, and a
+ * subscription.
+ */
 export const getPurchaseEvidence = defineRequest({
   subject: 'rpc.payments-ledger.get-purchase-evidence.v1',
   repeatable: true,
@@ -176,7 +182,10 @@ export const listLedger = defineRequest({
 /** A balance may be below zero. */
 const balance = usdAmount.extend({ micros: z.string().regex(/^-?\d{1,18}$/) });
 
-/** A month of UTC of an account: what it began and ended with and what moved, to the micro the sums of the ledger's entries. */
+/**
+ * A month (UTC) of an account: its balances at the start and the end, and its totals. They equal the sums of the
+ * ledger's entries to the micro.
+ */
 export const statement = z.object({
   month: z.string(),
   from: timestamp,
@@ -198,7 +207,7 @@ export const statement = z.object({
   }),
 });
 
-/** With a page of its entries, newest first. The month that is not over yet grows. */
+/** A statement with a page of its entries, newest first. The statement of the current month grows. */
 export const getStatement = defineRequest({
   subject: 'rpc.payments-ledger.get-statement.v1',
   input: z.object({ month: z.string().regex(/^\d{4}-(0[1-9]|1[0-2])$/), ...cursorRequest }),
@@ -233,18 +242,18 @@ export const paymentCompleted = defineEvent({
   }),
 });
 
-/** Paid, and not delivered in time, or more than was asked for: the buyer is owed `amountMicros`. */
+/** A payment was not delivered in time, or exceeded the price. The buyer is owed `amountMicros`. */
 export const paymentRefundDue = defineEvent({
   subject: 'evt.payments-ledger.payment-refund-due.v1',
   payload: z.object({
     paymentId: id,
-    /** Null where the payment was for a subscription. */
+    /** Null if the payment was for a subscription. */
     gatewayRequestId: id.nullable(),
     buyerId: id,
     sellerId: id,
     listingId: id,
     amountMicros: microsText,
-    /** What of it the seller has, and owes. */
+    /** The part of it that the seller has, and owes. */
     sellersMicros: microsText,
     reason: refundReason,
     at: timestamp,

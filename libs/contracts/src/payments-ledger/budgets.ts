@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { declareRefusal, defineEvent, defineRequest } from '../define.js';
 import { budgetOf, id, microsText, timestamp } from '../shared/index.js';
 
-/** Four fifths of a budget's day or month are spent, or all of it. */
+/** Four fifths or all of a budget's limit for a day or a month are spent. */
 export const budgetReached = defineEvent({
   subject: 'evt.payments-ledger.budget-reached.v1',
   payload: z.object({
@@ -18,7 +18,7 @@ export const budgetReached = defineEvent({
   }),
 });
 
-/** What is paid for under a key counts against the key's budget and against its agent's. */
+/** A payment with a key counts against the key's budget and against its agent's. */
 export const budgetExceeded = declareRefusal(
   'forbidden',
   'A budget of this API key or of its agent does not allow this payment; nothing was paid for it now',
@@ -30,12 +30,12 @@ export const budgetExceeded = declareRefusal(
       .nullable()
       .meta({ examples: [5] }),
     price_usd: z.number().meta({ examples: [0.25] }),
-    /** Of the period; null where the limit is none of a period. */
+    /** The amount spent in the period; null if the limit is not for a period. */
     spent_usd: z
       .number()
       .nullable()
       .meta({ examples: [4.9] }),
-    /** When the day or the month of the limit is over; null where waiting changes nothing. */
+    /** When the day or the month of the limit ends; null if waiting changes nothing. */
     resets_at: timestamp.nullable().meta({ examples: ['2026-11-22T00:00:00.000Z'] }),
   }),
   { nextAction: 'change_budget' },
@@ -44,8 +44,9 @@ export const budgetExceeded = declareRefusal(
 const spentInPeriod = z.object({ from: timestamp, resets_at: timestamp, spent_usd: z.number() });
 
 /**
- * What was spent in this day and this month of UTC under a budget of the caller's: of a key, or of the account. It is counted from when
- * there is a budget, and a payment that is not charged yet counts until it ends.
+ * The amounts that were spent in the current day and month (UTC) under a budget of the caller: that of a key, or of the
+ * account. They are counted from the time when there is a budget. A payment that is not charged yet counts until it
+ * ends.
  */
 export const getSpending = defineRequest({
   subject: 'rpc.payments-ledger.get-spending.v1',

@@ -4,10 +4,15 @@ import { id, microsText, timestamp } from '../shared/index.js';
 import { usdAmount } from './money.js';
 import { authorizedTransfer, keylessRequirements } from './offers.js';
 
-/** `notice`: half of the limit is owed. `overdue`: more than the limit was owed for too long, and paid listings are off the market. */
+/**
+ * `notice`: half of the limit is owed. `overdue`: more than the limit was owed for too long, and paid listings are off
+ * the market.
+ */
 export const feeStatus = z.enum(['good', 'notice', 'overdue']);
 
-/** Where an account's money stands. Nothing of it is held for the account: it is in its own wallets, or owed. */
+/**
+ * The balances of an account. The marketplace holds no money for the account: its money is in its own wallets, or owed.
+ */
 export const balanceView = z.object({
   currency: z.literal('USD'),
   earned: usdAmount.describe('By sales, after fees.'),
@@ -48,7 +53,7 @@ export const balanceView = z.object({
 });
 export type BalanceView = z.output<typeof balanceView>;
 
-/** One seller's month, in the ledger's own amounts. What is due is so at the end of the month. */
+/** A month of one seller, with the amounts of the ledger. Amounts that are due are those at the end of the month. */
 export const booksReportRow = z.object({
   seller_id: id,
   month: z.string().describe('yyyy-mm, of UTC.'),
@@ -65,8 +70,8 @@ export const booksReportRow = z.object({
 });
 
 /**
- * For operators: what was sold, earned and is owed, by seller and month. With a month, that one of every seller that
- * was in the books by then.
+ * For operators: sales, earnings and debts by seller and month. With a month, the report has only that month, for every
+ * seller that was in the books by then.
  */
 export const reportBooks = defineRequest({
   subject: 'rpc.payments-ledger.report-books.v1',
@@ -90,13 +95,13 @@ export const getBalance = defineRequest({
 });
 
 /**
- * Pays what the caller owes of fees, by a signed authorization that is settled at once. Without one it says what to sign. It pays
- * one payment, ever: repeating it gives the first result again.
+ * Pays fees that the caller owes, by a signed authorization that is settled at once. Without one, the answer states
+ * what to sign. An authorization makes only one payment: repeating it returns the first result again.
  */
 export const payFees = defineRequest({
   subject: 'rpc.payments-ledger.pay-fees.v1',
   input: z.object({
-    /** All that is due where it is left out. */
+    /** All fees that are due, if it is left out. */
     amountMicros: microsText.optional(),
     /** A decoded `PAYMENT-SIGNATURE` as JSON text. */
     authorization: z.string().max(16_384).optional(),
@@ -107,19 +112,19 @@ export const payFees = defineRequest({
       due: usdAmount,
       amount: usdAmount,
       accepts: z.array(keylessRequirements),
-      /** Why the authorization that came does not pay. */
+      /** Why the given authorization does not pay. */
       reason: z.string().optional(),
     }),
     z.object({
       outcome: z.literal('paid'),
       paymentId: id,
       amount: usdAmount,
-      /** What is left to be paid. */
+      /** The fees that are still due. */
       due: usdAmount,
       completedAt: timestamp,
       transfer: authorizedTransfer,
     }),
-    /** Whether it was settled is not known yet; asking again tells. */
+    /** It is not known yet whether the authorization was settled. A repeated request returns the result. */
     z.object({ outcome: z.literal('pending'), paymentId: id, retryAfterSeconds: z.number().int() }),
   ]),
   refusals: {
@@ -133,13 +138,16 @@ export const payFees = defineRequest({
   },
 });
 
-/** A seller has come to owe more than half of what it may of fees. */
+/** The fees due of a seller have exceeded half of its limit. */
 export const feesNearLimit = defineEvent({
   subject: 'evt.payments-ledger.fees-near-limit.v1',
   payload: z.object({ sellerId: id, dueMicros: microsText, limitMicros: microsText, at: timestamp }),
 });
 
-/** Whether an account's paid listings may be sold: not while it owes more of fees than it may, for longer than it may. */
+/**
+ * Whether an account's paid listings may be sold. They may not be sold after its fees due were above the limit for too
+ * long.
+ */
 export const sellerStandingChanged = defineEvent({
   subject: 'evt.payments-ledger.seller-standing-changed.v1',
   payload: z.object({

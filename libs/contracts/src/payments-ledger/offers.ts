@@ -5,9 +5,11 @@ import { chainType } from '../identity/wallets.js';
 import { currency, id, microsText, relayRequestId, sha256Hex, timestamp } from '../shared/index.js';
 import { budgetExceeded } from './budgets.js';
 
-/** What to pay, where and until when; `amount` is whole units, `amount_base_units` the same in the chain's smallest unit. */
+/**
+ * What to pay, where and until when. `amount` is in whole units, `amount_base_units` in the smallest unit of the chain.
+ */
 export const paymentRequirements = z.object({
-  /** Null where a signed authorization alone pays: a transfer would pay for nothing. */
+  /** Null if only a signed authorization can pay; a transfer would buy nothing. */
   depositAddress: z.string().nullable(),
   amount: z.string(),
   amount_base_units: z.string(),
@@ -25,9 +27,9 @@ export const feesView = z.object({
 });
 
 /**
- * What an x402 client signs to pay an offer: `PaymentRequirements` of version 2, scheme `exact`. On EVM chains `extra` names the token's
- * EIP-712 domain (`name`, `version`); on Solana the account that pays the transaction's fee (`feePayer`) and the memo that the
- * transaction must carry, which is the relay request id.
+ * What an x402 client signs to pay an offer: `PaymentRequirements` of version 2, scheme `exact`. On EVM chains `extra`
+ * names the token's EIP-712 domain (`name`, `version`). On Solana it names the account that pays the transaction's fee
+ * (`feePayer`) and the memo that the transaction must carry, which is the relay request id.
  */
 export const exactRequirements = z.object({
   scheme: z.literal('exact'),
@@ -45,13 +47,13 @@ export const exactRequirements = z.object({
   }),
 });
 
-/** The same before there is an offer: the relay request id comes with one. */
+/** The requirements before there is an offer, and therefore without its relay request id. */
 export const exactTerms = exactRequirements.extend({
   extra: exactRequirements.shape.extra.omit({ relayRequestId: true, memo: true }),
 });
 export type ExactTerms = z.output<typeof exactTerms>;
 
-/** A transfer that a signed authorization brought about. */
+/** The transfer by which a signed authorization was settled. */
 export const authorizedTransfer = z.object({
   transaction: z.string(),
   network: z.string(),
@@ -59,7 +61,7 @@ export const authorizedTransfer = z.object({
   /** A compact JWS: see `OfferReceiptSigner` of the ledger. */ receipt: z.string().optional(),
 });
 
-/** A payment as a buyer is asked for it: `data.payment` of a 402. */
+/** The offer that a buyer is asked to pay: `data.payment` of a 402. */
 export const paymentOffer = z.object({
   payment_id: id,
   relay_request_id: relayRequestId,
@@ -68,23 +70,29 @@ export const paymentOffer = z.object({
   requirements: paymentRequirements,
   fees: feesView,
   retry_headers: z.record(z.string(), z.string()),
-  /** Null where the route takes no signed authorization. */
+  /** Null if the route takes no signed authorization. */
   x402: exactRequirements.nullable().default(null),
 });
 export type PaymentOffer = z.output<typeof paymentOffer>;
 
-/** `extra.offer` is all that the offer says, under the ledger's seal: until it is paid nothing else knows of it. */
+/**
+ * `extra.offer` contains all terms of the offer, sealed by the ledger. They are stored nowhere else until the offer is
+ * paid.
+ */
 export const keylessRequirements = exactRequirements.extend({
   extra: exactRequirements.shape.extra.extend({ offer: z.string() }),
 });
 
-/** An offer to whoever asks: it has no payment yet, and no address, since only a signed authorization pays it. */
+/**
+ * An offer that is not for a particular buyer. It has no payment yet, and no address, because only a signed
+ * authorization can pay it.
+ */
 export const keylessOffer = paymentOffer
   .omit({ payment_id: true })
   .extend({ requirements: paymentRequirements.omit({ depositAddress: true }), x402: keylessRequirements });
 export type KeylessOffer = z.output<typeof keylessOffer>;
 
-/** The listing as it was when the offer was made; the price a buyer saw is the price it pays. */
+/** The listing as it was when the offer was made. The buyer pays the price that it saw. */
 export const soldListing = z.object({
   listingId: id,
   name: z.string(),
@@ -93,7 +101,7 @@ export const soldListing = z.object({
   preferredCurrency: currency,
 });
 
-/** The money of one call in micros, frozen when the offer was made. */
+/** The money of one call in micros, fixed when the offer is made. */
 export const callMoney = z.object({
   grossMicros: microsText,
   feeMicros: microsText,
@@ -102,7 +110,10 @@ export const callMoney = z.object({
 });
 export type CallMoney = z.output<typeof callMoney>;
 
-/** One offer per buyer, listing, body and route while it lives: asking again gives the same one. */
+/**
+ * Creates an offer for a buyer, listing, body and route. A repeated request returns the same offer as long as it is
+ * live.
+ */
 export const createOffer = defineRequest({
   subject: 'rpc.payments-ledger.create-offer.v1',
   repeatable: true,
@@ -118,7 +129,7 @@ export const createOffer = defineRequest({
   output: z.object({
     offer: paymentOffer,
     money: callMoney,
-    /** Of the call this offer pays; an earlier one when the offer is not new. */
+    /** The call that this offer pays; an earlier one if the offer is not new. */
     gatewayRequestId: id,
   }),
   refusals: {
@@ -141,7 +152,7 @@ export const createOffer = defineRequest({
       z.object({}),
       { nextAction: 'choose_another_payment_route', drop: ['X-Market-Origin-Currency', 'X-Market-Origin-Chain-Id'] },
     ),
-    /** Where another party carries the payment and sends back what it cannot deliver. */
+    /** For a route of an external provider that sends back what it cannot deliver. */
     payer_wallet_required: declareRefusal(
       'invalid',
       'This payment route sends money back to the wallet it came from: ' +
@@ -172,8 +183,8 @@ export const createOffer = defineRequest({
 });
 
 /**
- * What x402 clients would sign for keyless calls of these sellers at these prices, in the order asked, on each chain
- * that takes it; nothing where none does. Makes nothing.
+ * What x402 clients would sign for keyless calls of these sellers at these prices, in the order of the input: one item
+ * for each chain that takes the payment, none if no chain does. Stores nothing.
  */
 export const quoteExact = defineRequest({
   subject: 'rpc.payments-ledger.quote-exact.v1',
@@ -181,22 +192,22 @@ export const quoteExact = defineRequest({
   input: z.object({ calls: z.array(z.object({ sellerId: id, priceMicros: microsText })).max(100) }),
   output: z.object({
     terms: z.array(z.array(exactTerms)),
-    /** No signed payment is taken for less. */
+    /** The lowest price for which signed payments are taken. */
     minimumMicros: microsText,
-    /** Where signed payments are taken, in CAIP-2. */
+    /** The chains on which signed payments are taken, as CAIP-2 ids. */
     networks: z.array(z.string()),
-    /** The one address that all of them pay; null where each pays its seller. */
+    /** The one address to which all of them are paid; null if each is paid to its seller. */
     payTo: z.string().nullable(),
   }),
   refusals: {},
 });
 
-/** Offers of a call to whoever asks, one for each chain that takes signed authorizations of the price. Makes nothing. */
+/** Offers of a keyless call, one for each chain that takes signed authorizations of the price. Stores nothing. */
 export const quoteKeyless = defineRequest({
   subject: 'rpc.payments-ledger.quote-keyless.v1',
   repeatable: true,
   input: z.object({ listing: soldListing, priceMicros: microsText }),
-  /** `signatures`: of each offer a compact JWS, in the same order. */
+  /** `signatures`: a compact JWS for each offer, in the same order. */
   output: z.object({ offers: z.array(keylessOffer), signatures: z.array(z.string()) }),
   refusals: {},
 });
@@ -208,7 +219,7 @@ const ofAnotherListing = declareRefusal(
   { nextAction: 'fix_request', keep: ['X-Market-Relay-Request-Id'] },
 );
 
-/** The right to call the seller for a payment: a lease, which the fence tells from later ones. */
+/** The right to call the seller for a payment. It is a lease, and its fence distinguishes it from later ones. */
 const claimed = z.object({
   outcome: z.literal('claimed'),
   paymentId: id,
@@ -217,7 +228,7 @@ const claimed = z.object({
   attempt: z.number().int(),
   retryUntil: timestamp,
   transactionHash: z.string().nullable(),
-  /** A signed authorization pays that is not settled yet. */
+  /** Set if the payment is by a signed authorization that is not settled yet. */
   isSigned: z.literal(true).optional(),
   scheme: z.string(),
   network: z.string(),
@@ -226,8 +237,8 @@ const claimed = z.object({
 });
 
 /**
- * Makes a payment of a keyless offer and the authorization that pays it: its signer is the buyer. Nothing is stored of an
- * authorization that does not pay. Repeating it finds the payment, whatever became of it.
+ * Creates a payment for a keyless offer, with the authorization that pays it. The signer is the buyer. Nothing is
+ * stored for an authorization that does not pay. Repeating it returns the payment, whatever its state is.
  */
 export const openKeylessPayment = defineRequest({
   subject: 'rpc.payments-ledger.open-keyless-payment.v1',
@@ -237,10 +248,10 @@ export const openKeylessPayment = defineRequest({
     listing: soldListing,
     bodyDigest: sha256Hex,
     leaseMs: z.number().int().min(1000).max(300_000),
-    /** The process that asks, which gets the claim of the payment unless something has to be decided before. */
+    /** The requesting process, which gets the claim of the payment unless something has to be decided first. */
     holderId: id,
     authorization: z.string().max(16_384),
-    /** Otherwise a payment that was opened earlier is found, and none is opened. */
+    /** If false, a payment that was opened earlier is found, and none is opened. */
     mayOpen: z.boolean(),
   }),
   output: z.discriminatedUnion('outcome', [
@@ -250,7 +261,7 @@ export const openKeylessPayment = defineRequest({
       gatewayRequestId: id,
       offer: paymentOffer,
       money: callMoney,
-      /** Null for a payment that was opened before, and where `claimPayment` has to decide. */
+      /** Null if the payment was opened before or `claimPayment` has to decide. */
       claim: claimed.nullable(),
     }),
     z.object({ outcome: z.literal('rejected'), reason: z.string() }),
@@ -274,16 +285,18 @@ export const openKeylessPayment = defineRequest({
 });
 
 /**
- * Why a payment is not good for its call yet, where it may be on its way: none was seen, one was seen that is not final, its
- * rail or the process that worked on the call does not answer, or a signed authorization was handed in and what became of it is not known.
+ * Why a payment that may be on its way cannot be used for its call yet. `payment_not_seen`: no payment was seen.
+ * `payment_not_final`: a payment was seen that is not final. `payment_unknown`: the rail, or the process that worked on
+ * the call, does not answer. `settlement_unknown`: a signed authorization was submitted, and its outcome is unknown.
  */
 export const pendingReason = z.enum(['payment_not_seen', 'payment_not_final', 'payment_unknown', 'settlement_unknown']);
 export type PendingReason = z.output<typeof pendingReason>;
 
 /**
- * Takes the right to call the seller for a paid offer. Exactly one caller holds it at a time: until it settles or releases,
- * until `leaseMs` passes, or until its holder no longer says `claimsHeld` of it. `fence` grows with each claim and names this one.
- * Repeated after a claim whose answer was lost it is told `in_flight`, or takes that claim over, which nobody names.
+ * Takes the right to call the seller for a paid offer. Exactly one caller holds it at a time: until it settles or
+ * releases the payment, until `leaseMs` has passed, or until its holder no longer names it in `claimsHeld`. `fence`
+ * grows with each claim and identifies this one. If the answer to a claim was lost, a repeated request returns
+ * `in_flight`, or takes over the lost claim, because no holder names it.
  */
 export const claimPayment = defineRequest({
   subject: 'rpc.payments-ledger.claim-payment.v1',
@@ -296,8 +309,8 @@ export const claimPayment = defineRequest({
     /** The id of the process that claims; each start has a new one. */
     holderId: id,
     /**
-     * A decoded `PAYMENT-SIGNATURE` as JSON text: pays an offer that no money came for. It is charged when the answer
-     * is settled, and not before.
+     * A decoded `PAYMENT-SIGNATURE` as JSON text, which pays an offer for which no money has arrived. It is charged
+     * only when the answer is settled.
      */
     authorization: z.string().max(16_384).optional(),
   }),
@@ -309,7 +322,7 @@ export const claimPayment = defineRequest({
       gatewayRequestId: id,
       transfer: authorizedTransfer.nullable().default(null),
     }),
-    /** The authorization does not pay this offer; nothing was charged, and the offer stands. */
+    /** The authorization does not pay this offer. Nothing was charged, and the offer can still be paid. */
     z.object({ outcome: z.literal('rejected'), reason: z.string(), offer: paymentOffer }),
     /** Another attempt holds the claim. */
     z.object({ outcome: z.literal('in_flight'), gatewayRequestId: id }),
@@ -319,7 +332,7 @@ export const claimPayment = defineRequest({
       retryAfterSeconds: z.number().int(),
       reason: pendingReason,
     }),
-    /** Nothing was paid, and nothing is on its way: the offer stands. */
+    /** Nothing was paid, and nothing is on its way. The offer can still be paid. */
     z.object({ outcome: z.literal('unpaid'), offer: paymentOffer }),
     z.object({ outcome: z.literal('underpaid'), offer: paymentOffer, received: z.string(), missing: z.string() }),
     /** Expired, failed or already refunded: a new offer is needed. */
@@ -335,7 +348,7 @@ export const claimPayment = defineRequest({
     }),
     listing_mismatch: ofAnotherListing,
     budget_exceeded: budgetExceeded,
-    /** One wallet may sign for more than it has. */
+    /** A wallet can sign for more money than it has. */
     too_many_unsettled: declareRefusal(
       'rate-limited',
       'As many calls that this wallet signed for as may be are under way and not settled; what was signed stays good',
@@ -351,7 +364,10 @@ export const claimPayment = defineRequest({
   },
 });
 
-/** Charges for a delivered answer: payment, journal, both receipts and the event in one transaction. Repeating it changes nothing. */
+/**
+ * Charges for a delivered answer: payment, journal, both receipts and the event in one transaction. Repeating it
+ * changes nothing.
+ */
 export const settlePayment = defineRequest({
   subject: 'rpc.payments-ledger.settle-payment.v1',
   repeatable: true,
@@ -363,7 +379,7 @@ export const settlePayment = defineRequest({
     latencyMs: z.number().int(),
     requestDigest: sha256Hex,
     responseDigest: sha256Hex,
-    /** As the claim said; where it is not known the ledger finds out. */
+    /** The value from the claim. If it is left out, the ledger looks it up. */
     isSigned: z.literal(true).optional(),
   }),
   output: z.object({ paymentId: id, completedAt: timestamp, transfer: authorizedTransfer.nullable().default(null) }),
@@ -375,7 +391,7 @@ export const settlePayment = defineRequest({
       'The authorization could not be settled',
       z.object({ reason: z.string() }),
     ),
-    /** It may be charged or not; asking again settles it. */
+    /** The payment may have been charged or not. Repeating the request settles it. */
     settlement_unknown: declareRefusal(
       'conflict',
       'Whether the authorization was settled is not known yet',
@@ -384,7 +400,10 @@ export const settlePayment = defineRequest({
   },
 });
 
-/** Gives the claim back: the answer was not billable, the payment stays good for the same call. Repeating it changes nothing. */
+/**
+ * Releases the claim after an answer that was not billable. The payment stays valid for the same call. Repeating it
+ * changes nothing.
+ */
 export const releasePayment = defineRequest({
   subject: 'rpc.payments-ledger.release-payment.v1',
   repeatable: true,

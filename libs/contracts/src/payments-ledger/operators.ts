@@ -25,7 +25,10 @@ export const paymentSummary = z.object({
   completed_at: timestamp.nullable(),
 });
 
-/** By id, relay request id or transaction, and of an account those that it has receipts of; 20 at most, newest first. */
+/**
+ * Finds payments by id, relay request id or transaction, and payments of an account by its receipts: at most 20, newest
+ * first.
+ */
 export const findPayments = defineRequest({
   subject: 'rpc.payments-ledger.find-payments.v1',
   repeatable: true,
@@ -34,7 +37,7 @@ export const findPayments = defineRequest({
   refusals: {},
 });
 
-/** A payment with the signatures that paid it and what was booked of it. */
+/** A payment with its signed authorizations and its journal entries. */
 export const inspectPayment = defineRequest({
   subject: 'rpc.payments-ledger.inspect-payment.v1',
   repeatable: true,
@@ -72,7 +75,7 @@ export const inspectPayment = defineRequest({
   refusals: { payment_not_found: declareRefusal('not-found', 'No such payment', z.object({})) },
 });
 
-/** Where the marketplace's money stands, and what its rails wait for. It may be some seconds old. */
+/** Sales, balances and open payments of the marketplace. The answer may be some seconds old. */
 export const getMoneyOverview = defineRequest({
   subject: 'rpc.payments-ledger.get-money-overview.v1',
   repeatable: true,

@@ -7,7 +7,7 @@ export const refundReason = z.enum(['not_delivered', 'paid_late', 'overpaid']);
 export const refundStatus = z.enum(['refund_due', 'refunded']);
 export const refundDebtor = z.enum(['seller', 'operator']);
 
-/** What a payment owes back, as both sides see it: what the seller has of the money, and what the operator has, are owed apart. */
+/** A refund as both sides see it. The seller's part and the operator's part of the money are owed separately. */
 export const refundView = z.object({
   id,
   payment_id: id,
@@ -39,8 +39,9 @@ export const listRefunds = defineRequest({
 });
 
 /**
- * Confirms that the caller has paid a refund that it owes. The chain is asked for the transfer: of USDC, from the seller's payout wallet
- * to the refund's wallet, of the amount or more, in a final block since it was due. A transfer pays one refund, ever.
+ * Confirms that the caller has paid a refund that it owes. The ledger looks up the transfer on the chain: it must be of
+ * USDC, from the seller's payout wallet to the refund's wallet, of at least the amount, and in a final block since the
+ * refund was due. A transfer pays only one refund.
  */
 export const confirmRefund = defineRequest({
   subject: 'rpc.payments-ledger.confirm-refund.v1',
@@ -90,7 +91,7 @@ export const confirmRefund = defineRequest({
   },
 });
 
-/** A refund was paid. `isWhole`: nothing of its payment is owed back any more. */
+/** A refund was paid. `isWhole`: nothing of its payment is still owed to the buyer. */
 export const paymentRefunded = defineEvent({
   subject: 'evt.payments-ledger.payment-refunded.v1',
   payload: z.object({
@@ -111,7 +112,7 @@ export const paymentRefunded = defineEvent({
   }),
 });
 
-/** A seller has not paid a refund in its days of grace. */
+/** A seller has not paid a refund within the days of grace. */
 export const refundOverdue = defineEvent({
   subject: 'evt.payments-ledger.refund-overdue.v1',
   payload: z.object({ refundId: id, sellerId: id, at: timestamp }),

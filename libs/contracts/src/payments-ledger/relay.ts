@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { declareRefusal, defineRequest } from '../define.js';
 
 /**
- * A webhook of Relay as it arrived: `timestamp` and `signature` are its headers, `body` its text to the byte. It moves nothing
- * by itself: of a payment that waits for money, Relay is asked now and not later.
+ * A webhook of Relay as it arrived: `timestamp` and `signature` are its headers, `body` is its exact text. It moves no
+ * money. If a payment waits for money, the ledger queries Relay at once instead of later.
  */
 export const handleRelayWebhook = defineRequest({
   subject: 'rpc.payments-ledger.handle-relay-webhook.v1',

@@ -2,26 +2,26 @@ import { z } from 'zod';
 import { defineRequest } from '../define.js';
 import { currency } from '../shared/index.js';
 
-/** One way a payment can take, as a buyer chooses it. Prices in US dollars. */
+/** A payment route that a buyer can choose. Prices are in US dollars. */
 export const paymentRoute = z.object({
   provider: z.string(),
   currency,
-  /** CAIP-2, and its reference alone. */
+  /** `network` is a CAIP-2 id; `chain_id` is the reference in it. */
   network: z.string(),
   chain_id: z.string(),
-  /** Of one whole unit in the chain's smallest. */
+  /** The number of decimals of the currency, from whole units to base units. */
   decimals: z.number().int(),
   /** `deposit`: a transfer to an address; `exact`: a signed authorization of x402. */
   schemes: z.array(z.enum(['deposit', 'exact'])),
   minimum_usd: z.number(),
-  /** Of one whole unit of the currency; null where it is known of an offer alone. */
+  /** The price of one whole unit of the currency; null if it is known only for an offer. */
   unit_price_usd: z.number().nullable(),
-  /** Sent with a call, they choose this route. */
+  /** The headers of a call that choose this route. */
   headers: z.object({ 'X-Market-Origin-Currency': currency, 'X-Market-Origin-Chain-Id': z.string() }),
 });
 export type PaymentRoute = z.output<typeof paymentRoute>;
 
-/** Every route that is on. */
+/** Lists every enabled route. */
 export const listPaymentRoutes = defineRequest({
   subject: 'rpc.payments-ledger.list-payment-routes.v1',
   repeatable: true,

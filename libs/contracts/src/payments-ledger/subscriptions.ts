@@ -14,8 +14,8 @@ import {
 export const subscriptionStatus = z.enum(['active', 'cancelled', 'expired']);
 
 /**
- * As of now: one past its period's end is expired, whether or not a sweeper has seen it. `current_period_end` is null
- * where nothing ends it.
+ * The subscription as of now: past the end of its period it is expired, even if the sweeper has not seen it yet.
+ * `current_period_end` is null if it has no end.
  */
 export const subscriptionView = z.object({
   id,
@@ -28,25 +28,28 @@ export const subscriptionView = z.object({
   created_at: timestamp,
 });
 
-/** With the listing as it was sold; the edge adds what the catalog knows of it today, and the provider's name. */
+/**
+ * A subscription with the listing as it was sold. The edge adds the current data of the listing and the provider's
+ * name.
+ */
 export const subscriptionRecord = subscriptionView.extend({
   listing: z.object({ id, name: z.string(), slug: z.string() }),
   seller_id: id,
 });
 
-/** `data` of the 402 and of POST /payments, less `payment_required`. */
+/** `data` of the 402 and of POST /payments, without `payment_required`. */
 export const subscriptionOffer = z.object({
   payment_id: id,
-  /** `pending`, until it is paid: `underpaid`, `verified`. */
+  /** `pending`, `underpaid` or `verified`. */
   status: z.string(),
   requirements: paymentRequirements,
   fees: feesView,
   provider: z.string(),
-  /** Null where the route takes no signed authorization. */
+  /** Null if the route takes no signed authorization. */
   x402: exactRequirements.nullable().default(null),
 });
 
-/** Where a payment stands. `transaction_hash` is null until money came. */
+/** The state of a payment. `transaction_hash` is null until money has arrived. */
 export const paymentView = z.object({
   payment_id: id,
   status: z.string(),
@@ -58,13 +61,13 @@ export const paymentView = z.object({
   listing: z.object({ id, name: z.string(), slug: z.string() }),
   /** In whole units of the currency. */
   received_amount: z.string(),
-  /** What the buyer is owed back of it, in US dollars; its adjustment is in GET /ledger. */
+  /** The part of it that is owed back to the buyer, in US dollars; its adjustment is in GET /ledger. */
   refund_due_amount: z.number(),
   created_at: timestamp,
   completed_at: timestamp.nullable(),
 });
 
-/** A payment whose subscription stands. */
+/** A payment that has started its subscription. */
 export const completedPayment = paymentView
   .pick({ payment_id: true, requirements: true, fees: true })
   .extend({ status: z.literal('completed'), transaction_hash: z.string(), completed_at: timestamp });
@@ -110,8 +113,8 @@ const offerRefusals = {
 };
 
 /**
- * A free listing is subscribed at once; of a paid one the buyer's pending payment is told, the same for as long as it
- * can be paid. The price is that of the moment it was made.
+ * Subscribes to a free listing at once. For a paid listing it returns the buyer's pending payment, which is the same
+ * for as long as it can be paid. The price is the one at the time when the payment was created.
  */
 export const subscribe = defineRequest({
   subject: 'rpc.payments-ledger.subscribe.v1',
@@ -128,7 +131,7 @@ export const subscribe = defineRequest({
   refusals: offerRefusals,
 });
 
-/** The pending payment of a paid listing, as `subscribe` tells it. */
+/** The pending payment of a paid listing, as `subscribe` returns it. */
 export const createPayment = defineRequest({
   subject: 'rpc.payments-ledger.create-payment.v1',
   input: z.object({ listing_id: id }),
@@ -159,15 +162,16 @@ export const getPayment = defineRequest({
 const payAnew = { nextAction: 'request_new_payment_requirements', useNewIdempotencyKey: true } as const;
 
 /**
- * Looks whether a subscription's payment has come and starts the subscription: payment, journal, both receipts,
- * subscription and event in one transaction. Repeating it gives the first result again. It names its payment by `payment_id` or
- * by `relay_request_id`; `payload` pays it: by what a wallet signed, which is settled at once, or in the sandbox by an outcome.
+ * Checks whether a subscription's payment has arrived, and starts the subscription: payment, journal, both receipts,
+ * subscription and event in one transaction. Repeating it returns the first result again. `payment_id` or
+ * `relay_request_id` names the payment. `payload` pays it: with a signed authorization, which is settled at once, or in
+ * the sandbox with an outcome.
  */
 export const verifyPayment = defineRequest({
   subject: 'rpc.payments-ledger.verify-payment.v1',
   input: z.object({
     payment_id: id.optional(),
-    /** What is to be subscribed to, where the caller says so. */
+    /** The listing of the subscription, if the caller names it. */
     listing_id: id.optional(),
     relay_request_id: relayRequestId
       .optional()
@@ -185,7 +189,7 @@ export const verifyPayment = defineRequest({
       payment: completedPayment,
       /** The rail that carried the money. */
       provider: z.string(),
-      /** Of a signed authorization, where one paid. */
+      /** The transfer of a signed authorization, if one paid. */
       transfer: authorizedTransfer.nullable().default(null),
     }),
     z.object({

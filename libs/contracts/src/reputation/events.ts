@@ -5,7 +5,7 @@ import { id, timestamp } from '../shared/index.js';
 /** The number of an event among those of its account; 0 is before the first. */
 export const eventId = z.string().regex(/^\d{1,18}$/);
 
-/** Where to read on: behind an event, or behind all that there are. */
+/** The position to read from: after an event, or after all existing events (`now`). */
 export const eventCursor = z.string().regex(/^(\d{1,18}|now)$/);
 
 /** The types of account events. Types are added without notice: readers must skip those that they do not know. */
@@ -42,7 +42,7 @@ export const accountEvent = z.object({
 });
 export type AccountEvent = z.output<typeof accountEvent>;
 
-/** The caller's own, oldest first, behind `after`. */
+/** Lists the caller's events after `after`, oldest first. */
 export const listEvents = defineRequest({
   subject: 'rpc.reputation.list-events.v1',
   repeatable: true,
@@ -52,7 +52,7 @@ export const listEvents = defineRequest({
   refusals: {},
 });
 
-/** There is more to read for these accounts. */
+/** Events were added for these accounts. */
 export const eventsAdded = defineSignal({
   subject: 'sig.reputation.events-added.v1',
   payload: z.object({ accountIds: z.array(id) }),

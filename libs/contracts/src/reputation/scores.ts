@@ -5,12 +5,12 @@ import { id, timestamp } from '../shared/index.js';
 const scale = z.number().min(0).max(1000);
 
 /**
- * What an agent's sales say of it. All scores and components are 0 to 1000 with one decimal; `market_score` is
+ * The score of an agent from its sales. All scores and components are 0 to 1000 with one decimal; `market_score` is
  * reliability × reputation × volume / 10⁶.
  */
 export const agentScore = z.object({
   agent_id: id,
-  /** `unscored` until something was bought of the agent, `inactive` after 90 days without a sign of it. */
+  /** `unscored` until the first purchase from the agent, `inactive` after 90 days without activity. */
   status: z.enum(['unscored', 'scored', 'inactive']),
   market_score: scale,
   /** bronze below 250, silver below 500, gold below 750, platinum above; `unrated` while unscored. */
@@ -25,8 +25,8 @@ export const agentScore = z.object({
     .nullable(),
   components: z.object({ reliability: scale, accuracy: scale, volume: scale, longevity: scale, reputation: scale }),
   /**
-   * `avg_review_rating` is the mean of all three ratings of every review, 1 to 5; `success_rate` is delivered of all
-   * calls that reached for the seller, 0 to 1. Null where there is none.
+   * `avg_review_rating` is the mean of all three ratings of every review, 1 to 5. `success_rate` is the share of
+   * delivered calls in all calls for which the seller was tried, 0 to 1. Null if there are none.
    */
   categories: z.array(
     z.object({
@@ -38,7 +38,10 @@ export const agentScore = z.object({
       success_rate: z.number().nullable(),
     }),
   ),
-  /** From handing out a proof of work to its use, as the marketplace measured it; null before the first. No part of the score. */
+  /**
+   * The time from the issue of a proof of work to its use, as the marketplace measured it; null before the first. It is
+   * not part of the score.
+   */
   capability: z.object({
     avg_pow_solve_ms: z.number().int().nullable(),
     best_pow_solve_ms: z.number().int().nullable(),

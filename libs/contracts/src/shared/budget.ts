@@ -25,9 +25,9 @@ export type BudgetFields = z.output<typeof budgetFields>;
 
 export const budgetOf = z.enum(['key', 'agent']);
 
-/** A budget as the principal carries it to where money is committed. */
+/** A budget as part of a principal, which services check when they commit money. */
 export const budget = z.object({
-  /** The key or the account that it bounds. */
+  /** The id of the key or of the account that it limits. */
   id,
   of: budgetOf,
   perCallMicros: microsText.nullable(),

@@ -2,11 +2,11 @@ import { microsFromUsdNumber } from '@market/kernel';
 import { z } from 'zod';
 
 /*
- * The kinds of field that a JSON body can have. Each says its rule in one sentence, and to the OpenAPI document what JSON Schema
- * can say of it. Texts are measured in Unicode code points: an emoji is not longer than a letter because UTF-16 says so.
+ * The kinds of fields of JSON bodies. Each states its rule in one sentence, and adds to the OpenAPI document what JSON
+ * Schema can express of it. Texts are measured in Unicode code points, not in units of UTF-16.
  */
 
-/** Far below where a JSON number stops naming micros exactly. */
+/** Far below the amounts at which a JSON number no longer represents micros exactly. */
 const MAX_PRICE_USD = 1_000_000;
 const MAX_URL_LENGTH = 2_048;
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
@@ -24,7 +24,7 @@ export const text = (minLength: number, maxLength: number) =>
 export const textList = (maxItems: number, maxLength: number) =>
   z.array(text(1, maxLength)).max(maxItems, { error: `must be a list of at most ${maxItems} texts` });
 
-/** Any JSON object of so many bytes as JSON text. */
+/** Any JSON object whose text has at most `maxBytes` bytes. */
 export const jsonObject = (maxBytes: number) => {
   const error = `must be a JSON object of at most ${maxBytes} bytes`;
   return z
@@ -36,7 +36,7 @@ export const httpUrl = textThat(`must be an http or https URL of at most ${MAX_U
   { format: 'uri', maxLength: MAX_URL_LENGTH },
 );
 
-/** Read by `parseTimestamp`. */
+/** A timestamp that `parseTimestamp` can read. */
 export const instant = textThat(
   'must be an ISO 8601 timestamp with a time zone',
   (value) => parseTimestamp(value) !== undefined,
@@ -53,7 +53,7 @@ export const usdAmount = z
   .refine((usd) => usd <= MAX_PRICE_USD && microsFromUsdNumber(usd) !== null, { error: AMOUNT_PROBLEM })
   .meta({ minimum: 0, maximum: MAX_PRICE_USD });
 
-/** Different ones of the values, at least one. */
+/** At least one of the values, without repetition. */
 export const someOf = <T extends z.ZodEnum>(values: T) => {
   const error = `must be a list of different values out of ${values.options.join(', ')}`;
   return z
@@ -63,7 +63,7 @@ export const someOf = <T extends z.ZodEnum>(values: T) => {
     .meta({ uniqueItems: true });
 };
 
-/** Code points, as PostgreSQL counts characters. */
+/** The number of code points, as PostgreSQL counts characters. */
 export function lengthOf(value: string): number {
   let length = 0;
   for (const _ of value) length += 1;
@@ -71,15 +71,17 @@ export function lengthOf(value: string): number {
 }
 
 /**
- * ISO 8601 as the services write it (milliseconds, UTC); a date alone is its midnight in UTC. Undefined when it is no
- * instant from 1970 to 9999.
+ * Converts a timestamp to ISO 8601 as the services write it (milliseconds, UTC). A date without a time is midnight in
+ * UTC. Undefined if the text is not a time from 1970 to 9999.
  */
 export function parseTimestamp(value: string): string | undefined {
   const ms = TIMESTAMP.test(value) ? Date.parse(value) : NaN;
   return ms >= MIN_TIME_MS && ms <= MAX_TIME_MS ? new Date(ms).toISOString() : undefined;
 }
 
-/** Absolute, without credentials, and without what a parser would silently leave out. */
+/**
+ * Whether the text is an absolute URL without credentials and without characters that a parser would silently remove.
+ */
 export function isHttpUrl(value: string): boolean {
   if (value.length > MAX_URL_LENGTH || /[\s\p{Cc}]/u.test(value) || !URL.canParse(value)) return false;
   const { protocol, username, password } = new URL(value);

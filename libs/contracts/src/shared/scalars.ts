@@ -1,7 +1,7 @@
 import { isUuid } from '@market/kernel';
 import { z } from 'zod';
 
-/** In lower case, however it was written. */
+/** A UUID, converted to lower case. */
 export const id = z
   .string({ error: 'must be a uuid' })
   .toLowerCase()
@@ -18,8 +18,8 @@ export const pricingModel = z.enum(['free', 'per_call', 'monthly', 'yearly', 'us
 export const deliveryType = z.enum(['api', 'webhook', 'streaming', 'batch', 'file']);
 export const listingStatus = z.enum(['draft', 'active', 'suspended']);
 /**
- * 32 random bytes as 0x-prefixed hex; names an offer to a buyer and to a payment rail. One spelling, since it is
- * compared as text and is part of what is signed.
+ * 32 random bytes as 0x-prefixed hex, which name an offer to a buyer and to a payment rail. Only lower case is valid,
+ * because the id is compared as text and is part of what is signed.
  */
 export const RELAY_REQUEST_ID_PATTERN = /^0x[0-9a-f]{64}$/;
 const RELAY_REQUEST_ID_PROBLEM = 'must be 0x and 64 lower-case hex digits';
@@ -27,10 +27,13 @@ export const relayRequestId = z
   .string({ error: RELAY_REQUEST_ID_PROBLEM })
   .regex(RELAY_REQUEST_ID_PATTERN, { error: RELAY_REQUEST_ID_PROBLEM });
 
-/** A slice of an ordered list. `total` is exact. */
+/** A page of an ordered list. `total` is exact. */
 export const pageRequest = { page: z.number().int().min(1), limit: z.number().int().min(1) };
 export const pageOf = <T extends z.ZodType>(item: T) => z.object({ items: z.array(item), total: z.number().int() });
-/** The same of a list that grows while it is read: `cursor` is the id of the last item seen, and what is behind it stays behind it. */
+/**
+ * The same for a list that grows while it is read. `cursor` is the id of the last item that was read; a page starts
+ * after it, whatever was added meanwhile.
+ */
 export const cursorRequest = { ...pageRequest, cursor: id.optional() };
 /** `nextCursor` is null on the last page. */
 export const cursorPageOf = <T extends z.ZodType>(item: T) => pageOf(item).extend({ nextCursor: id.nullable() });

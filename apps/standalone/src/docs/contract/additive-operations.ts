@@ -1,4 +1,4 @@
-/** Operations that the interface does not name, each with the reason for it. None of them changes what the interface says. */
+/** Operations that the interface does not name, with the reason for each. None changes what the interface says. */
 export const additiveOperations: Record<string, string> = {
   'POST /auth/session': 'how a human signs in, which the interface does not show',
   'DELETE /auth/session': 'how a human signs out',
@@ -61,7 +61,7 @@ export const documentPaths: Record<string, string> = {
   'GET /.well-known/did.json': 'the same keys for clients that look them up by did:web',
 };
 
-/** Setup of stored funds, which was removed: these answer 410 to any method. */
+/** Paths for the setup of stored funds, which was removed. They answer 410 to any method. */
 export const retiredPaths = [
   '/payments/setup',
   '/payments/setup-intents',

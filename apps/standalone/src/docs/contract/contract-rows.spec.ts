@@ -4,7 +4,7 @@ import { testsIn } from './test-tags.js';
 
 const HEAD = '# Interface\n\n## Resources and their fields\n\n';
 
-/** What the interface says only in prose, so that every text here has it. */
+/** The statements that the interface makes only in prose. Every text in these tests contains them. */
 const PROSE = `
 ### Registration result\n\nuser_id.\n
 ### Category\n\nid (uuid).\n
@@ -88,7 +88,7 @@ describe('the rows of the interface', () => {
 });
 
 describe('the tags of tests', () => {
-  /** Put together here, so that this file has no tags of its own. */
+  /** Builds the tag from parts, so that this file contains no tags itself. */
   const tag = (ids: string): string => `[${'spec'}: ${ids}]`;
 
   it('are the end of a title', () => {

@@ -1,6 +1,6 @@
 /** One statement of docs/interface.md: a row of a table, a numbered rule, or a list of fields in prose. */
 export interface ContractRow {
-  /** What tests name it by: `[spec: <id>]`. */
+  /** The id by which tests refer to it: `[spec: <id>]`. */
   id: string;
   /** The headings above it, outermost first. */
   section: string[];
@@ -38,7 +38,10 @@ const PROSE: { id: string; section: string; begins: string }[] = [
 
 const SENTENCE_END = /(?<=\.)\s+(?=[A-Z])/;
 
-/** Every row of the interface, in order. @throws Error when two rows have the same name, or when a statement in prose is not found. */
+/**
+ * Every row of the interface, in order.
+ * @throws Error when two rows have the same name, or when a statement in prose is not found.
+ */
 export function contractRows(markdown: string): ContractRow[] {
   const rows: ContractRow[] = [];
   let section: string[] = [];

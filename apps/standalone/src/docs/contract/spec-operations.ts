@@ -4,7 +4,7 @@ import type { ContractRow } from './contract-rows.js';
 export interface SpecOperation {
   /** `GET /listings/{listingId}`, below the version prefix. */
   name: string;
-  /** Every HTTP status its row says it answers with; `2xx` where it names no success. */
+  /** Every HTTP status that its row names; `2xx` if the row names no success. */
   statuses: string[];
 }
 

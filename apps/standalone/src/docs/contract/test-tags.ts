@@ -4,7 +4,7 @@ import type { ContractRow } from './contract-rows.js';
 
 /** A test whose title names the rows of the interface that it proves. */
 export interface TaggedTest {
-  /** From the repository's root. */
+  /** The path relative to the repository's root. */
   file: string;
   /** Without the tag. */
   title: string;
@@ -15,16 +15,16 @@ const TEST_FILE = /\.(spec|int-spec|e2e-spec)\.ts$/;
 /** A title in quotes, with the tag at its end. */
 const TAGGED_TITLE = /(['"`])((?:\\.|(?!\1)[^\\\n])*?)\s*\[spec: ([^\]]+)\]\1/g;
 
-/** Where a text in quotes goes on in the next line. */
+/** A quoted text that continues on the next line. */
 const CONTINUED = /(['"`]) \+\n\s*\1/g;
 
 /** Any text in quotes that looks like names of rows. */
 const NAMES = /(['"`])([a-z][a-z0-9-]*\.[^'"`$]*)\1/g;
 
 /**
- * The titles of all tests that carry `[spec: <row>, <row>]`. Where a table of cases fills in the rows (`[spec: ${row}]`),
- * they are those in quotes between the tagged title before and this one, operations aside, since those are named for other
- * reasons too.
+ * The titles of all tests that have a tag `[spec: <row>, <row>]`. If a table of cases fills in the rows (`[spec:
+ * ${row}]`), the rows are the quoted names between the previous tagged title and this one, except operations, which are
+ * named for other reasons too.
  * @throws Error for a tag that is not at a title's end.
  */
 export async function taggedTests(repository: string, rows: ContractRow[]): Promise<TaggedTest[]> {
