@@ -4,7 +4,7 @@ import type { InputOf, OutputOf } from '@market/contracts';
 import { newId } from '@market/kernel';
 import { isRefusal, MessageBus, newRequestContext, principalOf, Refusal, type RequestContext } from '@market/messaging';
 import { Jobs } from '@market/runtime';
-import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { CallRecords, type Result } from './call-records.js';
 import { countStep } from './metrics.js';
 
@@ -35,6 +35,7 @@ const RELEASES_AT_ONCE = 100;
  */
 @Injectable()
 export class PaymentClaims implements OnApplicationBootstrap, OnModuleDestroy {
+  private readonly logger = new Logger('PaymentClaims');
   /** The id of this process; each start has a new one. */
   private readonly holderId = newId();
   private readonly paymentIds = new Set<string>();
@@ -87,7 +88,10 @@ export class PaymentClaims implements OnApplicationBootstrap, OnModuleDestroy {
     try {
       return await call(opened);
     } finally {
-      if (this.unused.delete(key)) await this.releaseUncalled(claim, context);
+      if (this.unused.delete(key))
+        await this.releaseUncalled(claim, context).catch((error: unknown) =>
+          this.logger.warn(`the claim of payment ${claim.paymentId} is not released yet: ${String(error)}`),
+        );
     }
   }
 

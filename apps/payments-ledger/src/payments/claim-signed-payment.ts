@@ -84,7 +84,7 @@ export class ClaimSignedPayment {
     const [payer] = await this.database.query<PayerKey>(findPayer, [payment.authorization_id]);
     invariant(payer, `the authorization of payment ${payment.id} exists`);
     const funds = await this.fundsOf(payer, this.authorizations.termsOf(payment));
-    const attempt = await this.database.transaction((tx) => this.attempt(tx, payment.id, input, funds, context));
+    const attempt = await this.database.transaction((tx) => this.attempt(tx, payment, input, funds, context));
     if (!('toSettle' in attempt)) return attempt;
     await this.settleAuthorization.settleFirst(attempt.toSettle);
     return { claimed: null };
@@ -101,30 +101,33 @@ export class ClaimSignedPayment {
 
   /**
    * Claims a payment in the transaction that held its authorization.
-   * @returns null if a budget or an obstacle has to be checked first; the authorization is then held, and `execute`
-   * claims.
+   * @returns null if a budget or an obstacle has to be checked first, or nobody waits for the claim any more; the
+   * authorization is then held, and `execute` claims.
    */
   async claimHeld(
     tx: Tx,
     payment: PaymentRow,
     claim: Claim,
     funds: Funds,
-    { principal }: RequestContext,
+    { principal, deadlineAt }: RequestContext,
   ): Promise<CallPaymentRow | null> {
-    if ((principal?.budgets ?? payment.budgets) || payment.retry_until!.getTime() <= Date.now()) return null;
+    if (principal?.budgets ?? payment.budgets) return null;
+    if (Math.min(payment.retry_until!.getTime(), deadlineAt) <= Date.now()) return null;
     return (await this.obstacleTo(tx, payment, claim, funds)) === undefined ? this.write(tx, payment, claim) : null;
   }
 
   private async attempt(
     tx: Tx,
-    paymentId: string,
+    { id, authorization_id: authorizationId }: PaymentRow,
     claim: Claim,
     funds: Funds,
     context: RequestContext,
   ): Promise<Attempt> {
-    const payment = await this.reconcilePayment.lock(tx, paymentId);
+    const payment = await this.reconcilePayment.lock(tx, id);
     if (payment.state !== 'verified' || !paysBySignature(payment) || payment.retry_until! <= payment.as_of)
       return { claimed: null };
+    // Another wallet's authorization is held meanwhile, whose funds were not read.
+    if (payment.authorization_id !== authorizationId) return { claimed: null };
     const obstacle = await this.obstacleTo(tx, payment, claim, funds);
     const limit = this.config.unsettledPerPayer;
     if (obstacle === 'too_many_unsettled')

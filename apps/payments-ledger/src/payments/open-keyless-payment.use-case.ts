@@ -109,7 +109,7 @@ export class OpenKeylessPayment {
     if (buyerId === input.listing.sellerId) throw refuse(openKeylessPayment, 'own_listing', {});
     try {
       const { payment, claim } = known
-        ? { payment: known, claim: null }
+        ? { payment: known, claim: isRepeated(input, known) ? known : null }
         : await this.open(buyerId, offered, checked!.authorization, funds!, input, context);
       // An offer that another wallet has paid cannot be used again.
       return payment.buyer_id === buyerId
@@ -205,6 +205,13 @@ export class OpenKeylessPayment {
     return { payment, claim: null };
   }
 }
+
+/** Whether this very request opened the payment, and its answer was lost: nobody else has its claim. */
+const isRepeated = ({ gatewayRequestId, holderId }: Input, known: CallPaymentRow): boolean =>
+  known.state === 'in_flight' &&
+  known.fence === 1 &&
+  known.gateway_request_id === gatewayRequestId &&
+  known.holder_id === holderId;
 
 const opened = (payment: CallPaymentRow, claim: CallPaymentRow | null, requirements: ExactRequirements): Output => ({
   outcome: 'opened',

@@ -408,31 +408,25 @@ export class SettleAuthorization implements OnApplicationBootstrap {
   }
 
   /** Charges for settlements that ended at about the same time, in one transaction. */
-  private complete(items: Learned[]): Promise<Completed[]> {
+  private complete(items: Learned[]): Promise<(Completed | Error)[]> {
     return this.database.transaction(async (tx) => {
       const ids = items.map(({ authorization }) => authorization.payment_id);
       const rows = await tx.query<PaymentRow & { as_of: Date }>(lockAll, [[...new Set(ids)]]);
       const payments = new Map(rows.map((row) => [row.id, row]));
       const settlements: { payment: PaymentRow; transactionHash: string }[] = [];
       const due: Due[] = [];
-      const completed = items.map(
-        ({ authorization: { payment_id, settlement: input, payer }, transactionHash, context }) => {
-          const payment = payments.get(payment_id);
-          invariant(payment, `payment ${payment_id} exists`);
-          if (payment.state !== 'completed') {
-            invariant(
-              payment.state === 'indeterminate' && isForCall(payment) && input,
-              `payment ${payment_id} waits for its settlement`,
-            );
-            settlements.push({ payment, transactionHash });
-            due.push({ input, context, payment: { ...payment, transaction_hash: transactionHash }, payer });
-            // If a payment occurs twice in a group, the second item finds it completed.
-            payment.state = 'completed';
-            payment.completed_at = payment.as_of;
-          }
-          return { payment, completedAt: payment.completed_at! };
-        },
-      );
+      const completed = items.map(({ authorization, transactionHash, context }): Completed | Error => {
+        const { id, payment_id, settlement: input, payer } = authorization;
+        const payment = payments.get(payment_id);
+        if (payment?.state === 'completed') return { payment, completedAt: payment.completed_at! };
+        if (payment?.state !== 'indeterminate' || payment.authorization_id !== id || !isForCall(payment) || !input)
+          return new Error(`payment ${payment_id} does not wait for the settlement of authorization ${id}`);
+        settlements.push({ payment, transactionHash });
+        due.push({ input, context, payment: { ...payment, transaction_hash: transactionHash }, payer });
+        // If a payment occurs twice in a group, the second item finds it completed.
+        Object.assign(payment, { state: 'completed', completed_at: payment.as_of });
+        return { payment, completedAt: payment.as_of };
+      });
       if (due.length === 0) return completed;
       tx.send(settled, settledValues(settlements));
       await this.charge.execute(tx, due, rows[0]!.as_of);

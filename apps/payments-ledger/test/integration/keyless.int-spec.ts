@@ -80,6 +80,8 @@ describe('a keyless payment', () => {
       ]),
     ).toEqual([{ state: 'in_flight', holder_id: input.holderId, fence: 1 }]);
 
+    // The answer was lost, so the same request is sent again.
+    expect((await open(input)).claim).toEqual(claim);
     const again = await open({ ...input, gatewayRequestId: newId(), holderId: newId() });
     expect(again).toEqual({ ...opened, claim: null, offer: { ...opened.offer, status: 'in_flight' } });
     const asBuyer = { ...order, buyer: opened.buyerId };
