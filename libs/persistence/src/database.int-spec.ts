@@ -201,6 +201,23 @@ describe('Database', () => {
       });
       expect([runs, await valueOf('sent')]).toEqual([2, 3]);
     });
+
+    it.each(['sent', 'awaited'])(
+      'does not hide the cause of a failure beside it: that of one that is %s',
+      async (kind) => {
+        let runs = 0;
+        const conflict = sql('test.conflict', "DO $$ BEGIN RAISE SQLSTATE '40P01'; END $$");
+        await database.transaction(async (tx) => {
+          runs += 1;
+          if (runs > 1) return;
+          if (kind === 'sent') tx.send(conflict);
+          const awaited = tx.query(kind === 'sent' ? read : conflict, kind === 'sent' ? ['sent'] : []);
+          tx.send(addOne, ['sent']);
+          await awaited;
+        });
+        expect([runs, await valueOf('sent')]).toEqual([2, 3]);
+      },
+    );
   });
 
   describe('a lost connection', () => {

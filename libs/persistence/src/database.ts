@@ -49,6 +49,9 @@ const isOrdinary = (sqlState: string): boolean => /^(23|40)/.test(sqlState);
 /** PostgreSQL's error code if the `role` setting of a connection names a role that does not exist. */
 const INVALID_PARAMETER_VALUE = '22023';
 
+/** PostgreSQL's error code for a statement that follows a failed one in its transaction. */
+const IN_FAILED_TRANSACTION = '25P02';
+
 export class NeverMigrated extends Error {
   constructor(schema: string, options?: ErrorOptions) {
     super(
@@ -220,9 +223,12 @@ export class Database {
       return result;
     } catch (error) {
       if (isOpen) broken = await client.query('ROLLBACK').then(ignore, (failure: Error) => failure);
-      // After a failed statement PostgreSQL refuses those that follow, so the first failure is the cause.
-      const failed = (await Promise.allSettled(sent)).find(({ status }) => status === 'rejected');
-      throw failed ? (failed as PromiseRejectedResult).reason : error;
+      // After a failed statement PostgreSQL refuses those that follow, which may have been sent before the failure was known.
+      if (codeOf(error) !== IN_FAILED_TRANSACTION) throw error;
+      const failures = (await Promise.allSettled(sent)).flatMap((each) =>
+        each.status === 'rejected' && codeOf(each.reason) !== IN_FAILED_TRANSACTION ? [each.reason as unknown] : [],
+      );
+      throw failures[0] ?? error;
     } finally {
       client.off('error', ignore);
       client.release(broken ?? undefined);
