@@ -132,6 +132,10 @@ function filledUp(query: Query, { ids, key }: Page, landmarks: Landmark[], after
   return { ids: [...ids, ...added.map(({ id }) => id)], key: added.at(-1)?.key ?? key };
 }
 
+/** Identify the matches of a search, and their order, in the caches. */
+const filtersKey = (query: Query): string => JSON.stringify(filterValues(query));
+const orderKey = (query: Query): string => `${query.sort} ${filtersKey(query)}`;
+
 /**
  * Searches with the indexes of the catalog's own tables. The number of matches decides how a page is found: a few are read
  * from the GIN index and sorted; for many, the index of the sort order is scanned until the page is full.
@@ -187,7 +191,7 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
 
   private async findFiltered(query: Query, activeCount: ActiveCount): Promise<FoundListings> {
     const { active, version } = activeCount;
-    const filters = JSON.stringify(filterValues(query));
+    const filters = filtersKey(query);
     let total = this.totals.get(filters);
     // An estimate is cached for a minute; an exact count is valid until a listing changes.
     if (!total || (!total.isEstimate && total.version !== version)) {
@@ -278,7 +282,7 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
   /** Returns one page, given the number of matches, and caches where it ends. */
   private async pageAmong(query: Query, matches: number, active: number): Promise<Page> {
     const { offset, limit } = query;
-    const place = (at: number): string => [at, query.sort, JSON.stringify(filterValues(query))].join(' ');
+    const place = (at: number): string => `${at} ${orderKey(query)}`;
     const after = this.ends.get(place(offset));
     const page = await this.pageFrom(query, { matches, active }, { after, offset: after ? 0 : offset });
     const last = page.key === null ? after : { key: page.key, id: page.ids.at(-1)! };
@@ -376,7 +380,7 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
   }
 
   private async landmarks(query: Query): Promise<Landmark[]> {
-    const key = [query.sort, JSON.stringify(filterValues(query))].join(' ');
+    const key = orderKey(query);
     const known = this.landmarksFound.get(key);
     if (known) return known;
     const { landmarks } = await this.ask<{ landmarks: Landmark[] }>(landmarksOf(query, this.bounds.landmarks));

@@ -72,7 +72,7 @@ export interface Held {
   held: PaymentRow | null;
 }
 /** The protocol's reason why an authorization does not pay an offer. */
-export interface Rejected {
+export interface Rejection {
   rejected: string;
 }
 
@@ -101,14 +101,20 @@ export class Authorizations {
       : asked;
   }
 
+  /** The terms on which the rail of this payment takes signed authorizations; null if its route takes none. */
+  termsOf(payment: PaymentRow, payload?: ExactPayload): ExactTerms | null {
+    const exact = this.railOf(payment)?.exact;
+    const requirements = this.requirementsOf(payment, payload);
+    return exact && requirements ? { exact, requirements } : null;
+  }
+
   /** Parses the authorization that is held for a payment. */
   read(payment: PaymentRow, text: string): SignedPayment {
-    const exact = this.railOf(payment)?.exact;
     const payload = parsePayload(text);
-    const requirements = this.requirementsOf(payment, payload);
-    if (!exact || !requirements) throw new Error(`payments of ${payment.rail} take no authorization any more`);
+    const terms = this.termsOf(payment, payload);
+    if (!terms) throw new Error(`payments of ${payment.rail} take no authorization any more`);
     invariant(payload, `the authorization of payment ${payment.id} was read before it was held`);
-    return { payload, requirements, exact };
+    return { payload, ...terms };
   }
 
   /**
@@ -116,21 +122,20 @@ export class Authorizations {
    * which is called outside of any transaction. No money moves.
    * @returns the protocol's reason why it does not pay this offer, or what can be held for it.
    */
-  async examine(payment: PaymentRow, text: string, leaseMs: number): Promise<Examined | Rejected> {
-    const exact = this.railOf(payment)?.exact;
+  async examine(payment: PaymentRow, text: string, leaseMs: number): Promise<Examined | Rejection> {
     const payload = parsePayload(text);
-    const requirements = this.requirementsOf(payment, payload);
-    if (!exact || !requirements) return { rejected: 'unsupported_scheme' };
+    const terms = this.termsOf(payment, payload);
+    if (!terms) return { rejected: 'unsupported_scheme' };
     if (!payload) return { rejected: 'invalid_payload' };
-    const signed = await signedBy(payload, requirements);
-    const checked = signed.valid ? await this.check({ payload, requirements, exact }, signed.payer, leaseMs) : signed;
+    const signed = await signedBy(payload, terms.requirements);
+    const checked = signed.valid ? await this.check({ payload, ...terms }, signed.payer, leaseMs) : signed;
     return checked.valid
-      ? { exact, requirements, authorization: checked.authorization, text, leaseMs }
+      ? { ...terms, authorization: checked.authorization, text, leaseMs }
       : { rejected: checked.reason };
   }
 
   /** Holds an authorization for a pending payment, which is then verified. */
-  async hold(tx: Tx, paymentId: string, examined: Examined): Promise<Held | Rejected> {
+  async hold(tx: Tx, paymentId: string, examined: Examined): Promise<Held | Rejection> {
     const payment = await this.reconcilePayment.lock(tx, paymentId);
     // The transfer pays the offer when it is final; the authorization would pay it a second time.
     if (await examined.exact.isArriving?.(tx, paymentId)) return { held: null };
@@ -193,13 +198,6 @@ export class Authorizations {
     return this.inTime(exact.witness.balanceOf(payer, requirements)).catch(() => null);
   }
 
-  /** The terms on which the rail of this payment takes signed authorizations; null if its route takes none. */
-  termsOf(payment: PaymentRow): ExactTerms | null {
-    const exact = this.railOf(payment)?.exact;
-    const requirements = this.requirementsOf(payment);
-    return exact && requirements ? { exact, requirements } : null;
-  }
-
   /**
    * Cancels the payment of an authorization that can no longer be settled. Nothing was charged, because the call was
    * not delivered in time.
@@ -216,7 +214,7 @@ export class Authorizations {
     tx: Tx,
     { id: paymentId, state, is_expired }: Pick<LockedPayment, 'id' | 'state' | 'is_expired'>,
     { requirements, authorization, text, leaseMs }: Omit<Examined, 'exact'>,
-  ): Promise<Held | Rejected> {
+  ): Promise<Held | Rejection> {
     if (state !== 'pending') return { held: null };
     if (is_expired) return { rejected: 'offer_expired' };
     const until = authorization.validBefore < MAX_TIMESTAMP ? authorization.validBefore : MAX_TIMESTAMP;

@@ -142,11 +142,6 @@ const settleNextFirst = sql(
    WHERE a.id = $1 AND y.network = a.network AND y.asset = a.asset AND y.payer = a.payer`,
 );
 
-const lockAll = sql(
-  'payments.lock-settling',
-  `SELECT ${paymentColumns('p')}, now() AS as_of FROM payments p WHERE id = ANY($1::uuid[]) ORDER BY id FOR UPDATE`,
-);
-
 const RETRY_SECONDS = 2;
 
 /** The settlement of a claimed payment that an authorization pays, with its intent stored. */
@@ -332,7 +327,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
       throw refuse(settlePayment, 'claim_lost', {});
     if (transaction_hash === null || !isForCall(payment)) throw unknown();
     const [{ payer } = { payer: undefined }] = await tx.query<AuthorizationRow>(find, [authorization_id]);
-    await this.charge.execute(tx, [{ input, context, payment, payer }], payment.as_of);
+    await this.charge.execute(tx, [{ input, context, payment, payer }]);
     return { ...payment, completed_at: payment.as_of };
   }
 
@@ -410,9 +405,10 @@ export class SettleAuthorization implements OnApplicationBootstrap {
   /** Charges for settlements that ended at about the same time, in one transaction. */
   private complete(items: Learned[]): Promise<(Completed | Error)[]> {
     return this.database.transaction(async (tx) => {
-      const ids = items.map(({ authorization }) => authorization.payment_id);
-      const rows = await tx.query<PaymentRow & { as_of: Date }>(lockAll, [[...new Set(ids)]]);
-      const payments = new Map(rows.map((row) => [row.id, row]));
+      const payments = await this.charge.lock(
+        tx,
+        items.map(({ authorization }) => authorization.payment_id),
+      );
       const settlements: { payment: PaymentRow; transactionHash: string }[] = [];
       const due: Due[] = [];
       const completed = items.map(({ authorization, transactionHash, context }): Completed | Error => {
@@ -429,7 +425,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
       });
       if (due.length === 0) return completed;
       tx.send(settled, settledValues(settlements));
-      await this.charge.execute(tx, due, rows[0]!.as_of);
+      await this.charge.execute(tx, due);
       return completed;
     });
   }

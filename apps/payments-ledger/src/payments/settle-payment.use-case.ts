@@ -1,28 +1,23 @@
 import { settlePayment } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { refuse, type RequestContext } from '@market/messaging';
-import { Database, GroupCommit, sql } from '@market/persistence';
+import { Database, GroupCommit } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { ChargeCalls, type Due } from './charge-calls.js';
-import { isForCall, paymentColumns, type PaymentRow } from './payment.js';
+import { isForCall } from './payment.js';
 import { SettleAuthorization } from './settle-authorization.js';
 
 type Input = InputOf<typeof settlePayment>;
 type Output = OutputOf<typeof settlePayment>;
 type Settlement = Pick<Due, 'input' | 'context'>;
 
-const lockAll = sql(
-  'payments.lock-all',
-  `SELECT ${paymentColumns('p')}, now() AS as_of FROM payments p WHERE id = ANY($1::uuid[]) ORDER BY id FOR UPDATE`,
-);
-
 /** The result for a payment that a signed authorization pays: the money must move before the charge. */
 const NOT_MOVED_YET = Symbol('not moved yet');
 
 /**
  * Charges for delivered answers. One transaction for all answers that arrive together locks the payments, records the
- * journal, completes the payments with both receipts each, and writes the events. It takes six statements, four round
- * trips and one commit for a group of any size. A payment by signed authorization is first settled by its facilitator,
+ * journal, completes the payments with both receipts each, and writes the events. It takes six statements, three
+ * round trips and one commit for a group of any size. A payment by signed authorization is first settled by its facilitator,
  * on its own.
  */
 @Injectable()
@@ -48,10 +43,10 @@ export class SettlePayment {
 
   private settleAll(items: Settlement[]): Promise<(Output | typeof NOT_MOVED_YET | Error)[]> {
     return this.database.transaction(async (tx) => {
-      const rows = await tx.query<PaymentRow & { as_of: Date }>(lockAll, [
-        [...new Set(items.map(({ input }) => input.paymentId))],
-      ]);
-      const payments = new Map(rows.map((row) => [row.id, row]));
+      const payments = await this.charge.lock(
+        tx,
+        items.map(({ input }) => input.paymentId),
+      );
       const due: Due[] = [];
       const results = items.map((item): Output | typeof NOT_MOVED_YET | Error => {
         const payment = payments.get(item.input.paymentId);
@@ -66,7 +61,7 @@ export class SettlePayment {
         due.push({ ...item, payment });
         return { paymentId: payment.id, completedAt: payment.as_of.toISOString(), transfer: null };
       });
-      if (due.length > 0) await this.charge.execute(tx, due, rows[0]!.as_of);
+      await this.charge.execute(tx, due);
       return results;
     });
   }

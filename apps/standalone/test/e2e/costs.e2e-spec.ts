@@ -23,7 +23,7 @@ const OF_NO_REQUEST = ['outbox.take', 'inbox.record', 'parked.due', 'authorizati
 
 /** The charge of a signed payment, which concurrent ones share. */
 const SETTLED =
-  'payments_ledger: payments.lock-settling, authorizations.settled, journal.lock-head, journal.balances, journal.write, ' +
+  'payments_ledger: payments.lock-all, authorizations.settled, journal.lock-head, journal.balances, journal.write, ' +
   'payments.complete, outbox.insert (3)';
 
 /** Counts the costs of requests that the README files and comments state, in the traffic to PostgreSQL. */
