@@ -40,8 +40,13 @@ export class ExecuteCall {
     assertFits(target, input.body);
     const unfit = this.inputSchemas.refusalOf(offering, input.body, context);
     if (unfit) throw unfit;
-    if (paid || BigInt(offering.priceMicros) > 0n)
-      return this.activeCalls.during(() => this.quoteCall.execute(call, offering, paid?.problem ?? {}, context));
+    if (paid || BigInt(offering.priceMicros) > 0n) {
+      const problem = paid?.problem ?? {};
+      const quoted = await this.activeCalls.during(() => this.quoteCall.execute(call, offering, problem, context));
+      if (quoted) return quoted;
+      // The call of the Idempotency-Key has a result now, so the request is executed again to return it.
+      return call.isReplay ? pending(undefined, 1, 'call_in_progress') : this.execute(input, context);
+    }
 
     const end = await this.activeCalls.during(() => this.freeCall.execute(call, offering, target, context));
     return end.outcome === 'answered' ? answered(end.answer, false) : pending(undefined, 1, 'call_in_progress');

@@ -6,7 +6,7 @@ import type { OutputOf } from '@market/contracts';
 import { newId } from '@market/kernel';
 import { isRefusal, MessageBus, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
-import { pending, type CallOutput, type PaymentProblem } from './call-output.js';
+import type { CallOutput, PaymentProblem } from './call-output.js';
 import { CallKeys } from './call-keys.js';
 import { CallRecords } from './call-records.js';
 import { soldListingOf, type CallInput } from './call-target.js';
@@ -27,13 +27,17 @@ export class QuoteCall {
     private readonly records: CallRecords,
   ) {}
 
-  /** @param problem what is wrong with the payment that was sent; empty if none was sent. */
+  /**
+   * @param problem what is wrong with the payment that was sent; empty if none was sent.
+   * @returns null if the call that the Idempotency-Key belongs to was delivered meanwhile. The new offer then expires
+   * unpaid.
+   */
   async execute(
     { input, digest, fingerprint }: ValidatedCall,
     offering: Offering,
     problem: PaymentProblem,
     context: RequestContext,
-  ): Promise<CallOutput> {
+  ): Promise<CallOutput | null> {
     const listing = soldListingOf(offering);
     const { originWalletId, originChainId } = input;
     const wallet =
@@ -64,9 +68,7 @@ export class QuoteCall {
       if (problem.reason === undefined)
         assertRoute(input, { scheme: offer.retry_headers['X-Market-Payment-Scheme'] ?? '', network });
       const keyOwner = await this.keys.bind(context, fingerprint, gatewayRequestId);
-      // The call that owns this key was delivered meanwhile. The next request returns its answer, and this offer
-      // expires unpaid.
-      if (keyOwner !== gatewayRequestId) return pending(undefined, 1, 'call_in_progress');
+      if (keyOwner !== gatewayRequestId) return null;
       countStep('quoted');
       return { outcome: 'payment_required', payment: offer, ...problem };
     } catch (error) {

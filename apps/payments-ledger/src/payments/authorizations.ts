@@ -138,7 +138,8 @@ export class Authorizations {
   async hold(tx: Tx, paymentId: string, examined: Examined): Promise<Held | Rejection> {
     const payment = await this.reconcilePayment.lock(tx, paymentId);
     // The transfer pays the offer when it is final; the authorization would pay it a second time.
-    if (await examined.exact.isArriving?.(tx, paymentId)) return { held: null };
+    const rail = this.railOf(payment);
+    if (rail?.local && (await rail.observe(watchedOffer(payment), tx)).arriving) return { held: null };
     return this.store(tx, payment, examined);
   }
 

@@ -79,12 +79,12 @@ export class PaySandbox {
   pay(paymentId: string, outcome: Input['outcome'], context: RequestContext): Promise<Paid> {
     return this.database.transaction(async (tx) => {
       const payment = await this.reconcilePayment.lock(tx, paymentId);
-      const before = await this.rail.readState(tx, payment.id);
+      const before = await this.rail.observe({ paymentId }, tx);
       if (payment.state !== 'pending' && payment.state !== 'underpaid')
         return { ...before, payment, isPayable: PAID.includes(payment.state) };
       await this.budgets.reserve(tx, payment, context);
       const hash = await this.transfer(tx, payment, outcome, before.sentBaseUnits);
-      const { sentBaseUnits, ...after } = await this.rail.readState(tx, payment.id);
+      const { sentBaseUnits, ...after } = await this.rail.observe({ paymentId }, tx);
       const transactionHash = hash ?? after.transactionHash;
       const moved =
         outcome === 'late'

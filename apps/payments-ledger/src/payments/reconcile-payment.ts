@@ -157,9 +157,11 @@ export class ReconcilePayment {
     const observation = await this.ask(rail, payment);
     if (!observation) return { payment, observation, missing: 'payment_unknown' };
     const moved = transitionOf(payment, observation)
-      ? await this.database.transaction(async (tx) =>
-          this.apply(tx, await this.lock(tx, payment.id), observation, context),
-        )
+      ? await this.database.transaction(async (tx) => {
+          const locked = await this.lock(tx, payment.id);
+          const current = rail.local ? await rail.observe(watchedOffer(locked), tx) : observation;
+          return this.apply(tx, locked, current, context);
+        })
       : payment;
     const missing = observation.arriving ? 'payment_not_final' : rail.authoritative ? 'unpaid' : 'payment_not_seen';
     return { payment: moved, observation, missing };

@@ -84,6 +84,11 @@ export interface PaymentRail {
   readonly prunable?: true;
   /** A payment that `observe` does not find was not made; none can be in progress unseen. */
   readonly authoritative?: true;
+  /**
+   * Transfers are rows of this database. They are read again under the payment's lock, because one may have been added
+   * since.
+   */
+  readonly local?: true;
   /** An external provider opens the offers. It is asked as rarely as possible, and never while a live offer exists. */
   readonly external?: true;
   routes(): Route[];
@@ -92,7 +97,8 @@ export interface PaymentRail {
    * Refusal of `createOffer` if the provider opens no offer.
    */
   open(draft: DraftOffer, context: RequestContext): Opening | Promise<Opening>;
-  observe(offer: WatchedOffer): Promise<Observation>;
+  /** @param through the transaction in which a `local` rail reads the transfers. */
+  observe(offer: WatchedOffer, through?: Pick<Tx, 'query'>): Promise<Observation>;
   /**
    * For a provider that holds money in transit: what it did with money that it received for an offer and did not
    * deliver. Null if it received none.
@@ -117,11 +123,6 @@ export interface PaymentRail {
      */
     requirements(offer: PricedOffer, feePayer?: string): ExactRequirements | null;
     readonly facilitator: Facilitator;
-    /**
-     * Whether a transfer to the offer is in progress and not final yet. Present if transfers can pay offers of this
-     * rail too.
-     */
-    isArriving?(through: Pick<Tx, 'query'>, paymentId: string): Promise<boolean>;
     /**
      * Reports the outcome of an authorization. `isUsed` and `isSettledBy` exist if a party other than the facilitator
      * can report it.

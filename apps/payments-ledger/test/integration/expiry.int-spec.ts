@@ -83,6 +83,29 @@ describe('time', () => {
     await becomes('verified', [id]);
   });
 
+  it('counts money that arrives while the end of its offer waits for the lock of the payment', async () => {
+    const order = newOrder();
+    const offered = await harness.quote(order);
+    const id = offered.offer.payment_id;
+    await harness.pay(order, offered, 'underpaid');
+    await harness.db.database.transaction(async (tx) => {
+      await set("expires_at = clock_timestamp() + interval '500 milliseconds'", [id]);
+      await tx.query({ text: 'SELECT 1 FROM payments WHERE id = $1 FOR UPDATE' }, [id]);
+      await eventually(async () =>
+        expect(
+          await harness.db.inspect(
+            "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%FROM payments p WHERE id = $1 FOR UPDATE%'",
+          ),
+        ).not.toEqual([]),
+      );
+      const text = `INSERT INTO sandbox_transfers (transaction_hash, payment_id, amount_base_units, final_at)
+        VALUES ($1, $2, 125000, clock_timestamp())`;
+      await tx.query({ text }, [`0x${'ab'.repeat(32)}`, id]);
+    });
+    await becomes('verified', [id]);
+    expect(await refundsOf([id])).toEqual([]);
+  });
+
   it('gives back a claim whose holder is long gone, and leaves one alone that may come back', async () => {
     const [gone, away] = (await Promise.all([paid(), paid()])).map(async ([order, offered]) =>
       asClaimed(await harness.claim(order, offered)),

@@ -69,6 +69,7 @@ export class SandboxRail implements PaymentRail {
   readonly id = 'sandbox';
   readonly prunable = true;
   readonly authoritative = true;
+  readonly local = true;
 
   /** @param sellers the wallets of sellers that signed payments pay; null if signed payments pay the operator. */
   constructor(
@@ -112,18 +113,16 @@ export class SandboxRail implements PaymentRail {
     requirements: (offer) =>
       offer.route.currency === 'USDC' ? evmRequirements(offer, USDC[BASE_SEPOLIA] as Address) : null,
     facilitator: this.facilitator,
-    isArriving: async (through, paymentId) => (await this.readState(through, paymentId)).arriving,
     witness: {
       balanceOf: () => Promise.resolve(maxUint256),
       settlementOf: (held, requirements) => this.facilitator.settlementOf(held, requirements),
     },
   };
 
-  observe({ paymentId }: WatchedOffer): Promise<Observation> {
-    return this.readState(this.database, paymentId);
-  }
-
-  async readState(through: Pick<Tx, 'query'>, paymentId: string): Promise<Observation & { sentBaseUnits: bigint }> {
+  async observe(
+    { paymentId }: Pick<WatchedOffer, 'paymentId'>,
+    through: Pick<Tx, 'query'> = this.database,
+  ): Promise<Observation & { sentBaseUnits: bigint }> {
     const [row] = await through.query<{ sent: string; received: string; hash: string | null }>(transfersTo, [
       paymentId,
     ]);
