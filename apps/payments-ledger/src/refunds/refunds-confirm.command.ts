@@ -1,7 +1,7 @@
+import { TRANSACTION_ID_PATTERN } from '@market/contracts';
 import { newRequestContext, Refusal } from '@market/messaging';
 import { isUuid } from '@market/kernel';
 import { CommandFailure, type CommandDefinition } from '@market/runtime';
-import { TRANSACTION_ID } from '../rails/x402/facilitator.js';
 import { ConfirmRefund } from './confirm-refund.use-case.js';
 
 /** Confirms refunds that the operator owes, or that it pays in place of a seller. */
@@ -10,7 +10,7 @@ export const refundsConfirm: CommandDefinition = {
   help: 'takes a transaction as the payment of a refund, once its chain shows the transfer to the buyer',
   arguments: ['refund id', 'transaction'],
   async run(container, { operator, arguments: [refundId, transaction] }) {
-    if (!isUuid(refundId!) || !TRANSACTION_ID.test(transaction!))
+    if (!isUuid(refundId!) || !TRANSACTION_ID_PATTERN.test(transaction!))
       throw new CommandFailure(
         'a refund is named by its id, and a transaction by its hash, or its signature on Solana',
       );

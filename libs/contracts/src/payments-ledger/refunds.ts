@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { declareRefusal, defineEvent, defineRequest } from '../define.js';
-import { cursorPageOf, cursorRequest, id, microsText, timestamp } from '../shared/index.js';
+import { cursorPageOf, cursorRequest, id, microsText, timestamp, TRANSACTION_ID_PATTERN } from '../shared/index.js';
 import { usdAmount } from './money.js';
 
 export const refundReason = z.enum(['not_delivered', 'paid_late', 'overpaid']);
@@ -49,10 +49,7 @@ export const confirmRefund = defineRequest({
     refund_id: id,
     transaction: z
       .string()
-      .regex(
-        /^(0x[0-9a-fA-F]{64}|[1-9A-HJ-NP-Za-km-z]{64,88})$/,
-        'must be 0x and 64 hex digits, or a signature of Solana in base58',
-      )
+      .regex(TRANSACTION_ID_PATTERN, 'must be 0x and 64 hex digits, or a signature of Solana in base58')
       .describe('The hash of the transaction that paid it, on its network; on Solana its signature.'),
   }),
   output: refundView,

@@ -27,6 +27,8 @@ export const relayRequestId = z
   .string({ error: RELAY_REQUEST_ID_PROBLEM })
   .regex(RELAY_REQUEST_ID_PATTERN, { error: RELAY_REQUEST_ID_PROBLEM });
 
+/** A transaction hash of an EVM chain, or a base58 signature of Solana. */
+export const TRANSACTION_ID_PATTERN = /^(0x[0-9a-fA-F]{64}|[1-9A-HJ-NP-Za-km-z]{64,88})$/;
 /** A page of an ordered list. `total` is exact. */
 export const pageRequest = { page: z.number().int().min(1), limit: z.number().int().min(1) };
 export const pageOf = <T extends z.ZodType>(item: T) => z.object({ items: z.array(item), total: z.number().int() });

@@ -1,3 +1,4 @@
+import { TRANSACTION_ID_PATTERN } from '@market/contracts';
 import type { HTTPFacilitatorClient } from '@x402/core/http';
 import type { Authorization, ExactPayload, ExactRequirements } from './exact-payment.js';
 
@@ -61,9 +62,6 @@ export const onTheWire = (
 ): Parameters<HTTPFacilitatorClient['verify']> =>
   [JSON.parse(text), requirements] as Parameters<HTTPFacilitatorClient['verify']>;
 
-/** A transaction hash of an EVM chain, or a base58 signature of Solana. */
-export const TRANSACTION_ID = /^(0x[0-9a-fA-F]{64}|[1-9A-HJ-NP-Za-km-z]{64,88})$/;
-
 /** Parses an answer to `/settle`. @throws Error if the outcome is not certain. */
 export function settlementFrom({
   success,
@@ -75,7 +73,7 @@ export function settlementFrom({
   errorReason?: string;
 }): Settlement {
   if (!success) return refusedOrThrow(errorReason);
-  if (transaction === undefined || !TRANSACTION_ID.test(transaction))
+  if (transaction === undefined || !TRANSACTION_ID_PATTERN.test(transaction))
     throw new Error('the facilitator names no transaction of its settlement');
   return { settled: true, transactionHash: transaction };
 }
