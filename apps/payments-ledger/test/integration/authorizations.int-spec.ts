@@ -38,10 +38,7 @@ describe('a payment by signed authorization', () => {
   beforeAll(async () => {
     harness = await startLedger({ replicas: 2 });
   });
-  afterAll(async () => {
-    await harness.reconcile();
-    await harness.stop();
-  });
+  afterAll(() => harness.stop());
 
   const claimWith = async (order: Order, offered: Offered, authorization: string) =>
     harness.claim(order, offered, { authorization });
@@ -332,10 +329,7 @@ describe('a facilitator that fails', () => {
     );
     parts = ledgerParts(database, [rail]);
   });
-  afterAll(async () => {
-    await harness.reconcile();
-    await harness.stop();
-  });
+  afterAll(() => harness.stop());
 
   const settleWith = async (...script: Scripted['script']) => {
     const order = newOrder();

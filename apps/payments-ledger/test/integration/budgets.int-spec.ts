@@ -31,10 +31,7 @@ describe('a budget', () => {
   beforeEach(() => {
     payer = privateKeyToAccount(generatePrivateKey());
   });
-  afterAll(async () => {
-    await harness.reconcile();
-    await harness.stop();
-  });
+  afterAll(() => harness.stop());
 
   const ofCalls = (count: number | bigint): string => (PRICE * BigInt(count)).toString();
   const orderUnder = (...budgets: Budget[]): Order => newOrder({ budgets });

@@ -19,10 +19,7 @@ describe('a paid payment', () => {
   beforeAll(async () => {
     harness = await startLedger({ replicas: 2 });
   });
-  afterAll(async () => {
-    await harness.reconcile();
-    await harness.stop();
-  });
+  afterAll(() => harness.stop());
 
   const paid = async (): Promise<[Order, Offered]> => {
     const order = newOrder();

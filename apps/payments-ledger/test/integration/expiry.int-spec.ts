@@ -20,10 +20,7 @@ describe('time', () => {
   beforeAll(async () => {
     harness = await startLedger({ replicas: 2, env: { PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '50' } });
   });
-  afterAll(async () => {
-    await harness.reconcile();
-    await harness.stop();
-  });
+  afterAll(() => harness.stop());
 
   const paid = async (): Promise<[Order, Offered]> => {
     const order = newOrder();
@@ -165,10 +162,7 @@ describe('offers that came to nothing', () => {
       env: { PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '50', PAYMENTS_LEDGER_KEEP_UNPAID_DAYS: '7' },
     });
   });
-  afterAll(async () => {
-    await harness.reconcile();
-    await harness.stop();
-  });
+  afterAll(() => harness.stop());
 
   const since = (days: number, ids: string[]): Promise<unknown> =>
     harness.db.inspect(

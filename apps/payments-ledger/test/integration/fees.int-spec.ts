@@ -48,10 +48,7 @@ describe('fees of sales that paid the seller', () => {
       },
     });
   });
-  afterAll(async () => {
-    await harness.reconcile();
-    await harness.stop();
-  });
+  afterAll(() => harness.stop());
 
   /** Sells calls for $0.25 each, of which $0.0125 is the fee. */
   const sold = async (sellerId = newId(), calls = 1): Promise<string> => {

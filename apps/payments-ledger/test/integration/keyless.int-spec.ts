@@ -36,7 +36,6 @@ describe('a keyless payment', () => {
     });
   });
   afterAll(async () => {
-    await harness.reconcile();
     await harness.stop();
     await wallets.stop();
     await identity.server.close();

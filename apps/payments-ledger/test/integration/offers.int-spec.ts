@@ -12,10 +12,7 @@ describe('createOffer', () => {
   beforeAll(async () => {
     harness = await startLedger({ replicas: 2 });
   });
-  afterAll(async () => {
-    await harness.reconcile();
-    await harness.stop();
-  });
+  afterAll(() => harness.stop());
 
   const endTimeOf = (paymentId: string): Promise<unknown> =>
     harness.db.inspect("UPDATE payments_ledger.payments SET expires_at = now() - interval '1 second' WHERE id = $1", [

@@ -45,7 +45,6 @@ describe('what is owed back', () => {
     harness = await startLedger({ replicas: 2, env });
   });
   afterAll(async () => {
-    await harness.reconcile();
     await harness.stop();
     await chain.stop();
   });

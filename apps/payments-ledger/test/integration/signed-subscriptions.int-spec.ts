@@ -15,10 +15,7 @@ describe('a subscription that a signature pays', () => {
   beforeAll(async () => {
     harness = await startLedger({ replicas: 2 });
   });
-  afterAll(async () => {
-    await harness.reconcile();
-    await harness.stop();
-  });
+  afterAll(() => harness.stop());
 
   const asked = async () => {
     const [listing, ada] = [offered(harness), subscriberOf(harness)];

@@ -60,10 +60,7 @@ describe('the x402 rail on Solana', () => {
     harness.facilitator.lie = null;
     harness.node.onRequest = undefined;
   });
-  afterAll(async () => {
-    await harness.ledger.reconcile();
-    await harness.stop();
-  });
+  afterAll(() => harness.stop());
 
   const onSolana = () => ({ originChainId: harness.node.network });
   const quoted = async (): Promise<[Order, Offered, KeyPairSigner]> => {

@@ -19,10 +19,7 @@ describe('subscriptions', () => {
   beforeAll(async () => {
     harness = await startLedger({ replicas: 2 });
   });
-  afterAll(async () => {
-    await harness.reconcile();
-    await harness.stop();
-  });
+  afterAll(() => harness.stop());
 
   const started = async (consumerId: string) =>
     (await harness.received(subscriptionStarted)).filter((event) => event.consumerId === consumerId);
@@ -537,7 +534,6 @@ describe('subscriptions', () => {
         );
       await eventually(async () => expect(await writtenDown()).toHaveLength(1), { withinMs: 10_000 });
       expect((await ada.list()).items.map(({ id }) => id)).toEqual([kept.subscription.id]);
-      await swept.reconcile();
       await swept.stop();
     });
 

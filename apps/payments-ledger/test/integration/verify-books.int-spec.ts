@@ -107,7 +107,8 @@ describe('books verify', () => {
     refund = quoted.offer.payment_id;
     await harness.quote(newOrder());
   });
-  afterAll(() => harness.stop());
+  /** The tests change stored rows. */
+  afterAll(() => harness.stop({ checkBooks: false }));
 
   const TABLES = ['payments', 'receipts', 'subscriptions', 'postings', 'journal_transactions'];
   /** Tampers as a superuser with disabled triggers, and restores the data afterwards. */

@@ -42,10 +42,7 @@ describe.each<[string, Record<string, string>, PayeeOf]>([
     harness.facilitator.fault = null;
     harness.facilitator.lie = null;
   });
-  afterAll(async () => {
-    await harness.ledger.reconcile();
-    await harness.stop();
-  });
+  afterAll(() => harness.stop());
 
   const quoted = async (): Promise<[Order, Offered]> => {
     const order = newOrder();
@@ -224,10 +221,7 @@ describe.each([
   beforeAll(async () => {
     harness = await startX402Ledger(env);
   }, 60_000);
-  afterAll(async () => {
-    await harness.ledger.reconcile();
-    await harness.stop();
-  });
+  afterAll(() => harness.stop());
 
   it('has so much work done for it and no more, and pays first after that', async () => {
     const { ledger, chain, usdc } = harness;

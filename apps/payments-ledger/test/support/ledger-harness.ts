@@ -78,7 +78,8 @@ export interface LedgerHarness {
   received<C extends EventContract>(contract: C): Promise<PayloadOf<C>[]>;
   /** @throws if the books are inconsistent; see `watchBooks`. */
   reconcile(): Promise<void>;
-  stop(): Promise<void>;
+  /** @throws like `reconcile`, unless `checkBooks` is false. */
+  stop(options?: { checkBooks?: boolean }): Promise<void>;
 }
 
 export interface LedgerOptions {
@@ -181,11 +182,15 @@ export async function startLedger({
       return rows.map((row) => payload.parse(row.payload)) as never;
     },
     reconcile: () => books.reconcile(),
-    async stop() {
-      await catalog.stop();
-      await wallets?.stop();
-      await Promise.all(processes.map((process) => process.stop()));
-      await db.drop();
+    async stop({ checkBooks = true } = {}) {
+      try {
+        if (checkBooks) await books.reconcile();
+      } finally {
+        await catalog.stop();
+        await wallets?.stop();
+        await Promise.all(processes.map((process) => process.stop()));
+        await db.drop();
+      }
     },
   };
   return harness;

@@ -115,10 +115,10 @@ export async function startRelayLedger({
         )
       ).map(({ reason, micros }) => [reason, micros]),
     requestOf: ({ offer }) => relay.requests.get(offer.relay_request_id)!,
-    async stop() {
-      await ledger.stop();
-      await identity.stop();
-      relay.stop();
-    },
+    stop: () =>
+      ledger.stop().finally(() => {
+        relay.stop();
+        return identity.stop();
+      }),
   };
 }

@@ -73,10 +73,10 @@ export async function startSolanaLedger(changes: Record<string, string> = {}): P
       ledger.wallets!.setOnSolana(sellerId, wallet.address);
       return wallet;
     },
-    async stop() {
-      await ledger.stop();
-      facilitator.stop();
-      await node.stop();
-    },
+    stop: () =>
+      ledger.stop().finally(() => {
+        facilitator.stop();
+        return node.stop();
+      }),
   };
 }

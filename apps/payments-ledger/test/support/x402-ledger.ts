@@ -22,7 +22,7 @@ export interface X402Ledger {
   ledger: LedgerHarness;
   usdc: Address;
   env: Record<string, string>;
-  stop(): Promise<void>;
+  stop: LedgerHarness['stop'];
 }
 
 export async function startX402Ledger(changes: Record<string, string> = {}): Promise<X402Ledger> {
@@ -47,10 +47,10 @@ export async function startX402Ledger(changes: Record<string, string> = {}): Pro
     ledger,
     usdc,
     env,
-    async stop() {
-      await ledger.stop();
-      facilitator.stop();
-      await chain.stop();
-    },
+    stop: (options) =>
+      ledger.stop(options).finally(() => {
+        facilitator.stop();
+        return chain.stop();
+      }),
   };
 }
