@@ -113,11 +113,15 @@ inEachMode('a private endpoint', (harness) => {
     await seller.market.endpoint.update(own, { limits: { max_response_bytes: 4_194_304 } });
     const relayRequestId = await payFor(buyer, own, { large: true });
     // On a busy machine the copies of the answer may take so long that the caller gets a 202.
-    const answer = await eventually(async () => {
-      const outcome = await callOnce(buyer, own, { large: true }, withRelayId(relayRequestId));
-      expect(outcome.status).not.toBe(202);
-      return outcome;
-    });
+    const answer = await eventually(
+      async () => {
+        const outcome = await callOnce(buyer, own, { large: true }, withRelayId(relayRequestId));
+        expect(outcome.status).not.toBe(202);
+        return outcome;
+      },
+      // The caller waits for several seconds before it gets a 202.
+      { withinMs: 20_000 },
+    );
     expect([answer.status, (answer.json as { data: { seller_response: string } }).data.seller_response.length]).toEqual(
       [200, text.length / 2],
     );
