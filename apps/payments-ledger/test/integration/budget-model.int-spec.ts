@@ -20,7 +20,7 @@ import { signed } from '../support/signed-payload.js';
 
 const CALL = 250_000n;
 const PAYMENTS = 6;
-const runs = Number(process.env.TEST_RUNS ?? 25);
+const runs = Number(process.env.TEST_RUNS ?? 40);
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31);
 
 /**
