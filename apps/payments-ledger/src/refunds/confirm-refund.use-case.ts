@@ -25,6 +25,9 @@ const isPayout = sql(
 
 const NOT_FINAL_RETRY_SECONDS = 30;
 
+/** A block states the time at which its slot began, by the clock of whoever made it. */
+const BLOCK_TIME_TOLERANCE_MS = 15_000;
+
 /** The operator and the command that the audit log records. */
 type Operator = Pick<OperatorAction, 'operator' | 'command'>;
 
@@ -88,7 +91,7 @@ export class ConfirmRefund {
             from,
             to: wallet,
             atLeast: amountMicros,
-            since: refund.due_since,
+            since: new Date(refund.due_since.getTime() - BLOCK_TIME_TOLERANCE_MS),
           });
     if (transfers === 'unknown_chain') throw refuse(confirmRefund, 'refund_not_checkable', { network });
     if (transfers === 'not_final')

@@ -13,7 +13,7 @@ import type { RequestOf } from '@market/contracts';
 import { newId } from '@market/kernel';
 import { runCommand } from '@market/runtime';
 import { eventually } from '@market/testing';
-import type { Address, Hash } from 'viem';
+import type { Address, Hash, Hex } from 'viem';
 import { paymentsLedger } from '../../src/service.js';
 import { refundsConfirm } from '../../src/refunds/refunds-confirm.command.js';
 import { payoutOf } from '../../../gateway/test/support/fake-wallets.js';
@@ -182,6 +182,24 @@ describe('what is owed back', () => {
         [other.refund.id],
       ),
     ).toEqual([{ operator: 'ada', command: 'refunds confirm', reason: byOperator }]);
+  });
+
+  it('may be in a block whose time is a few seconds before the refund became due, but not in an older one', async () => {
+    const { order, refund } = await undelivered();
+    const seller = order.listing.sellerId;
+    playsWalletOf(seller);
+    const transaction = await transfer(refund.wallet!, 250_000n);
+    const { blockNumber } = await chain.node.request<{ blockNumber: Hex }>('eth_getTransactionReceipt', [transaction]);
+    const block = await chain.node.request<{ timestamp: Hex }>('eth_getBlockByNumber', [blockNumber, false]);
+    const dueAfterBlock = (seconds: number) =>
+      harness.db.inspect('UPDATE payments_ledger.refunds SET due_since = to_timestamp($2) WHERE id = $1', [
+        refund.id,
+        Number(block.timestamp) + seconds,
+      ]);
+    await dueAfterBlock(16);
+    expect(await reasonOf(confirm(seller, refund, transaction))).toBe('transfer_not_found');
+    await dueAfterBlock(15);
+    expect(await confirm(seller, refund, transaction)).toMatchObject({ status: 'refunded' });
   });
 
   it('for longer than its days of grace takes the seller off the market, until it is paid', async () => {
