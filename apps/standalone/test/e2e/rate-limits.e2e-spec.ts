@@ -10,7 +10,7 @@ import { inEachMode, registerAgent, stranger, type Agent } from '../support/harn
  */
 const SETTINGS = {
   RATE_LIMITS:
-    'reads=5/300,writes=30/300,calls=60/120:2,retries=60/120:30,calls-in-flight=2,catalog=4/400,challenges=30/600,' +
+    'reads=5/300,writes=30/300,calls=60/480:2,retries=60/120:30,calls-in-flight=2,catalog=4/400,challenges=30/600,' +
     'registrations=10/3600,refusals=4/400,health=40/400',
   API_GATEWAY_TRUSTED_PROXIES: '127.0.0.1,::1',
 };

@@ -72,7 +72,9 @@ export async function saveScreenshot(page: Page, name: string): Promise<void> {
   if (!directory) return;
   await mkdir(directory, { recursive: true });
   const file = name.replace(/[0-9a-f-]{36}/g, 'id').replace(/[^a-z0-9]+/gi, '-');
-  await page.screenshot({ path: join(directory, `${file}.png`), fullPage: true });
+  const take = () => page.screenshot({ path: join(directory, `${file}.png`), fullPage: true, timeout: 15_000 });
+  // On a busy machine the browser may not draw the frame that a screenshot waits for, so it is taken again.
+  await take().catch(take);
 }
 
 /** The violations that axe finds on the page, one line each. */
