@@ -1,12 +1,12 @@
 /**
- * `npm test`: build, lint, types, unit, integration and the end-to-end suite in standalone, without its adversarial and
+ * `npm test`: build, lint, types, unit, integration and the end-to-end suite in standalone, without their adversarial and
  * long files; tests that need a server which this machine lacks are skipped. Both are named at the end.
- * `npm run test:all`: the whole end-to-end suite, also over NATS and Redis, and the long fuzz run; a missing server
- * fails. `npm test -- <name>`: only the test files whose path contains the name.
+ * `npm run test:all`: all of them, end to end also over NATS and Redis, and the long fuzz run; a missing server fails.
+ * `npm test -- <name>`: only the test files whose path contains the name.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
-import { LEFT_TO_TEST_ALL } from './jest.e2e.mjs';
+import { LEFT_TO_TEST_ALL } from './left-to-test-all.mjs';
 import { SKIPPED_TESTS } from './skipped-tests.mjs';
 
 const isAll = process.argv[2] === '--all';
@@ -17,6 +17,7 @@ const env = {
   npm_config_loglevel: 'silent',
   ...(isAll && { TEST_SERVERS: 'required' }),
   ...(!isAll && { MARKET_MODE: process.env.MARKET_MODE ?? 'standalone' }),
+  ...(!isAll && names.length === 0 && { LEAVE_TO_TEST_ALL: 'yes' }),
 };
 
 function run(program, args, options = {}) {
@@ -37,7 +38,7 @@ if (names.length > 0) {
   run('npm', ['run', 'build']);
   const tasks = ['lint', 'typecheck', 'test:unit', 'test:int'];
   run('npx', ['turbo', 'run', ...tasks, '--output-logs=new-only', '--log-prefix=none']);
-  run('npm', ['run', 'test:e2e'], isAll ? {} : { env: { ...env, LEAVE_TO_TEST_ALL: 'yes' } });
+  run('npm', ['run', 'test:e2e']);
   if (isAll) run('npm', ['run', 'test:fuzz'], { env: { FUZZ_REQUESTS: '20000', ...env } });
 }
 
@@ -45,4 +46,6 @@ const skipped = existsSync(SKIPPED_TESTS) ? readFileSync(SKIPPED_TESTS, 'utf8') 
 if (skipped !== '')
   console.log(`\nSkipped, because this machine lacks a server (npm run test:all fails instead):\n${skipped}`);
 if (!isAll && names.length === 0)
-  console.log(`\nLeft to npm run test:all: the distributed mode, and end to end ${LEFT_TO_TEST_ALL.join(', ')}`);
+  console.log(`
+Left to npm run test:all: the distributed mode; ${LEFT_TO_TEST_ALL.e2e.join(', ')} of the end-to-end tests;
+${LEFT_TO_TEST_ALL.int.join(', ')} of the integration tests`);
