@@ -44,7 +44,7 @@ describe('the metrics of open payments and of the books', () => {
   it('count payments that a job should have ended, by state', async () => {
     const order = newOrder();
     const offered = await harness.quote(order);
-    await set("expires_at = now() - interval '11 minutes'", offered);
+    await set("expires_at = now() - interval '11 minutes 30 seconds'", offered);
     await becomes('market_overdue_payments', { state: 'pending' }, 1);
     expect(Math.floor((await valueOf('market_due_payments_oldest_seconds', { state: 'pending' }))! / 60)).toBe(11);
     await set("expires_at = now() + interval '11 minutes'", offered);
@@ -52,7 +52,7 @@ describe('the metrics of open payments and of the books', () => {
     expect(await valueOf('market_due_payments_oldest_seconds', { state: 'pending' })).toBe(0);
 
     await harness.pay(order, offered);
-    await set("retry_until = now() - interval '9 minutes'", offered);
+    await set("retry_until = now() - interval '9 minutes 30 seconds'", offered);
     await eventually(async () =>
       expect(Math.floor((await valueOf('market_due_payments_oldest_seconds', { state: 'verified' }))! / 60)).toBe(9),
     );
