@@ -1,5 +1,7 @@
 import { authorizationTypes } from '@x402/evm';
-import { getAddress, isAddressEqual, recoverTypedDataAddress, type Address, type Hex } from 'viem';
+import { recover } from 'tiny-secp256k1';
+import { bytesToHex, getAddress, hashTypedData, hexToBytes, isAddressEqual, type Address, type Hex } from 'viem';
+import { publicKeyToAddress } from 'viem/accounts';
 import type { EvmPayload, ExactRequirements, TermsCheck, Rejected, SignableOffer } from './exact-payment.js';
 import { usdcDomain } from './usdc-domain.js';
 
@@ -45,11 +47,11 @@ export const evmRequirements = (
 const rejected = (reason: EvmRejection): Rejected => ({ valid: false, reason });
 
 /** Accepts only signatures that a token contract accepts too: 65 bytes, v 27 or 28, low s. */
-export async function signerOfEvm(
+export function signerOfEvm(
   { signature, authorization }: EvmPayload,
   asked: ExactRequirements,
-): Promise<{ valid: true; payer: string } | Rejected> {
-  const signer = await recoverSigner(signature as Hex, authorization, asked);
+): { valid: true; payer: string } | Rejected {
+  const signer = recoverSigner(signature as Hex, authorization, asked);
   if (!signer || !isAddressEqual(signer, authorization.from as Address)) return rejected('invalid_exact_evm_signature');
   if (!isAddressEqual(authorization.to as Address, asked.payTo as Address))
     return rejected('invalid_exact_evm_payload_recipient_mismatch');
@@ -72,14 +74,15 @@ export function checkEvmTerms(
   return { valid: true, authorization: { payer, nonce: nonce.toLowerCase(), validBefore } };
 }
 
-async function recoverSigner(
+/** By libsecp256k1, because viem takes seven times as long to recover a public key. */
+function recoverSigner(
   signature: Hex,
   { from, to, nonce, ...numbers }: EvmPayload['authorization'],
   { network, asset, extra }: ExactRequirements,
-): Promise<Address | null> {
+): Address | null {
   if (!isAcceptedOnChain(signature)) return null;
   try {
-    return await recoverTypedDataAddress({
+    const digest = hashTypedData({
       domain: {
         name: extra.name,
         version: extra.version,
@@ -89,8 +92,10 @@ async function recoverSigner(
       types: authorizationTypes,
       primaryType: 'TransferWithAuthorization',
       message: { from: from as Address, to: to as Address, nonce: nonce as Hex, ...numbers },
-      signature,
     });
+    const bytes = hexToBytes(signature);
+    const publicKey = recover(hexToBytes(digest), bytes.subarray(0, 64), bytes[64] === 27 ? 0 : 1);
+    return publicKey && publicKeyToAddress(bytesToHex(publicKey));
   } catch {
     // Numbers beyond 256 bits cannot be hashed, and values of r and s beyond the order of the curve are no signature.
     return null;

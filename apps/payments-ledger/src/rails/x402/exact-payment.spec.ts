@@ -1,9 +1,12 @@
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import fc from 'fast-check';
+import { toHex } from 'viem';
 import { privateKeyToAccount, generatePrivateKey } from 'viem/accounts';
 import { parsePayload, type ExactRequirements } from './exact-payment.js';
 import { checkTerms, signedBy } from './exact-signature.js';
 
+/** The order of the curve secp256k1. */
+const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 const payer = privateKeyToAccount(generatePrivateKey());
 const asked: ExactRequirements = {
   scheme: 'exact',
@@ -18,8 +21,9 @@ const asked: ExactRequirements = {
 /** A payload from the stock client, as it is sent over the wire. */
 async function wirePayload(
   requirements: ExactRequirements = asked,
+  signer = payer,
 ): Promise<Record<string, unknown> & { payload: { signature: string; authorization: Record<string, string> } }> {
-  const { payload } = await new ExactEvmScheme(payer).createPaymentPayload(2, requirements as never);
+  const { payload } = await new ExactEvmScheme(signer).createPaymentPayload(2, requirements as never);
   return JSON.parse(JSON.stringify({ x402Version: 2, accepted: requirements, payload })) as never;
 }
 const nowSeconds = (): bigint => BigInt(Math.floor(Date.now() / 1000));
@@ -40,6 +44,23 @@ describe('an exact payment on EVM', () => {
         validBefore: BigInt(wire.payload.authorization.validBefore!),
       },
     });
+  });
+
+  it('names its signer, whatever key signed', async () => {
+    const privateKey = fc
+      .uint8Array({ minLength: 32, maxLength: 32 })
+      .map((bytes) => toHex(bytes))
+      .filter((key) => BigInt(key) > 0n && BigInt(key) < ORDER);
+    await fc.assert(
+      fc.asyncProperty(privateKey, async (key) => {
+        const signer = privateKeyToAccount(key);
+        expect(await check(await wirePayload(asked, signer))).toMatchObject({
+          valid: true,
+          authorization: { payer: signer.address },
+        });
+      }),
+      { numRuns: 40 },
+    );
   });
 
   it('pays no other offer', async () => {
@@ -108,9 +129,8 @@ describe('an exact payment on EVM', () => {
   it('has one signature: no other bytes that name the same signer are taken', async () => {
     const wire = await wirePayload();
     const { signature } = wire.payload;
-    const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
     const [r, s, v] = [signature.slice(2, 66), BigInt(`0x${signature.slice(66, 130)}`), signature.slice(130)];
-    const mirrored = `0x${r}${(order - s).toString(16).padStart(64, '0')}${v === '1b' ? '1c' : '1b'}`;
+    const mirrored = `0x${r}${(ORDER - s).toString(16).padStart(64, '0')}${v === '1b' ? '1c' : '1b'}`;
     const shortV = `0x${signature.slice(2, 130)}${v === '1b' ? '00' : '01'}`;
     for (const forged of [mirrored, shortV, `${signature}00`, signature.slice(0, -2), '0x00']) {
       expect(await check({ ...wire, payload: { ...wire.payload, signature: forged } })).toEqual({
@@ -136,11 +156,10 @@ describe('an exact payment on EVM', () => {
 
   it('is signed by nobody where its numbers are beyond the curve or the hash', async () => {
     const { payload, ...wire } = await wirePayload();
-    const order = 'fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141';
     for (const changes of [
       { authorization: { ...payload.authorization, value: '9'.repeat(78) } },
       { signature: `0x${'00'.repeat(32)}${'11'.repeat(32)}1b` },
-      { signature: `0x${order}${'11'.repeat(32)}1b` },
+      { signature: `${toHex(ORDER)}${'11'.repeat(32)}1b` },
       { signature: `0x${'11'.repeat(32)}${'00'.repeat(32)}1c` },
     ]) {
       expect(await check({ ...wire, payload: { ...payload, ...changes } })).toEqual({
