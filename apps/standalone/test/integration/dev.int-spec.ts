@@ -10,8 +10,6 @@ const CHANGE_TIMEOUT_MS = 90_000;
 const MAX_SECONDS = 10;
 /** On a busy machine, durations are not significant. */
 const isMachineBusy = (): boolean => loadavg()[0]! > 2 * availableParallelism();
-/** Copying and building the tree takes too long for `npm test`. */
-const inTestAll = process.env.TEST_SERVERS === 'required' ? describe : describe.skip;
 
 /** Copies the tree and its build. npm packages are links to the checkout; workspace packages are copied. */
 async function copyTree(to: string): Promise<void> {
@@ -25,7 +23,7 @@ async function copyTree(to: string): Promise<void> {
   await cp(join(REPOSITORY, workspace), join(to, workspace), { recursive: true, verbatimSymlinks: true });
 }
 
-inTestAll('npm run dev', () => {
+describe('npm run dev', () => {
   let copy: string;
   let dev: OwnProcess;
   let url: string;
