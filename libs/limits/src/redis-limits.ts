@@ -1,6 +1,7 @@
 import { newId } from '@market/kernel';
-import { Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { Redis, type Result } from 'ioredis';
+import { once } from 'node:events';
 import { z } from 'zod';
 import { Limits, type LimitRule, type LimitResult, type Permit } from './limits.js';
 import { MemoryLimits } from './memory-limits.js';
@@ -70,7 +71,7 @@ const answerSchema = z.tuple([z.union([z.literal(0), z.literal(1)]), z.int().non
  * the same way. Each process renews its permits in Redis repeatedly, so that Redis records permits that it missed and
  * drops those of a killed process.
  */
-export class RedisLimits extends Limits implements OnApplicationShutdown {
+export class RedisLimits extends Limits implements OnModuleInit, OnApplicationShutdown {
   private readonly logger = new Logger('Limits');
   private readonly own = new MemoryLimits();
   private readonly redis: Redis;
@@ -92,7 +93,7 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
       enableOfflineQueue: false,
       autoResendUnfulfilledCommands: false,
       maxRetriesPerRequest: 0,
-      commandTimeout: COMMAND_TIMEOUT_MS,
+      commandTimeout: CONNECT_TIMEOUT_MS,
       connectTimeout: CONNECT_TIMEOUT_MS,
       disconnectTimeout: COMMAND_TIMEOUT_MS,
       retryStrategy: () => RECONNECT_INTERVAL_MS,
@@ -104,6 +105,14 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
     this.redis.on('reconnecting', () => this.lost(new Error('the connection was closed')));
   }
 
+  /** Waits for the first connection, so that the first requests are counted together too; not if Redis is away. */
+  async onModuleInit(): Promise<void> {
+    const timeout = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
+    // `once` rejects at an error of the connection, which the constructor's handler reports.
+    if (!this.isConnected && !this.isUnavailable)
+      await once(this.redis, 'ready', { signal: timeout }).catch(() => undefined);
+  }
+
   async consume(rule: LimitRule, key: string, cost = 1): Promise<LimitResult> {
     const own = this.own.take(rule, key, cost);
     if (!own.allowed || !this.isConnected) return own;
@@ -111,7 +120,7 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
     let answer: z.output<typeof answerSchema>;
     try {
       answer = answerSchema.parse(
-        await this.redis.takeTokens(`${rule.name}:${key}`, bucket.spanMicros, cost * bucket.tokenMicros),
+        await inTime(this.redis.takeTokens(`${rule.name}:${key}`, bucket.spanMicros, cost * bucket.tokenMicros)),
       );
     } catch (error) {
       this.failed(error as Error);
@@ -137,9 +146,9 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
     this.own.putBack(rule, key, cost);
     const { spanMicros, tokenMicros } = bucketOf(rule);
     if (this.isConnected)
-      this.redis
-        .takeTokens(`${rule.name}:${key}`, spanMicros, -cost * tokenMicros)
-        .catch((error: Error) => this.failed(error));
+      inTime(this.redis.takeTokens(`${rule.name}:${key}`, spanMicros, -cost * tokenMicros)).catch((error: Error) =>
+        this.failed(error),
+      );
   }
 
   async acquire(name: string, key: string, max: number): Promise<Permit | null> {
@@ -148,7 +157,7 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
     const permit = this.hold(`permits:${name}:${key}`, own);
     if (!this.isConnected) return permit;
     try {
-      const taken = isTaken.parse(await this.redis.takePermits(permit.key, max, PERMIT_TTL_MS, permit.id));
+      const taken = isTaken.parse(await inTime(this.redis.takePermits(permit.key, max, PERMIT_TTL_MS, permit.id)));
       this.found();
       if (taken) return permit;
       permit.release();
@@ -178,7 +187,7 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
   }
 
   private removePermit(key: string, id: string): void {
-    if (this.isConnected) this.redis.zrem(key, id).catch((error: Error) => this.failed(error));
+    if (this.isConnected) inTime(this.redis.zrem(key, id)).catch((error: Error) => this.failed(error));
   }
 
   /** Removes the permits that were released without a connection. Redis has executed all earlier commands by now. */
@@ -197,9 +206,9 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
   private renew(): void {
     if (!this.isConnected) return;
     for (const [key, ids] of this.held)
-      this.redis
-        .takePermits(key, Number.MAX_SAFE_INTEGER, PERMIT_TTL_MS, ...ids)
-        .catch((error: Error) => this.failed(error));
+      inTime(this.redis.takePermits(key, Number.MAX_SAFE_INTEGER, PERMIT_TTL_MS, ...ids)).catch((error: Error) =>
+        this.failed(error),
+      );
   }
 
   private failed(error: Error): void {
@@ -221,4 +230,17 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
     this.isUnavailable = false;
     this.logger.log('Redis is back; processes count together');
   }
+}
+
+/**
+ * Waits at most `COMMAND_TIMEOUT_MS` for Redis. ioredis' own timeout also counts the time in which this process did not
+ * read what had arrived: after a busy moment, timers run before sockets are read. So when the time is over, what has
+ * arrived is read first.
+ */
+async function inTime<T>(command: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => setImmediate(() => reject(new Error('Command timed out'))), COMMAND_TIMEOUT_MS);
+  });
+  return Promise.race([command, timeout]).finally(() => clearTimeout(timer));
 }

@@ -91,6 +91,32 @@ describeNeeding('redis-server')('RedisLimits', () => {
     expect(allowed).toBeLessThanOrEqual(2 + Math.ceil(20 * seconds));
   });
 
+  it('counts in Redis through a moment in which this process was too busy to read its answers', async () => {
+    const key = newKey();
+    const verdicts = ask(60, key);
+    const busyUntil = performance.now() + 300;
+    while (performance.now() < busyUntil);
+    expect(allowedOf(await verdicts)).toBe(20);
+    expect(log).toEqual([]);
+  });
+
+  it('is connected once its module is initialised, and does not wait for a Redis that is away', async () => {
+    const key = newKey();
+    const limits = new RedisLimits(server.url);
+    const alone = new RedisLimits('redis://127.0.0.1:1');
+    try {
+      await limits.onModuleInit();
+      await limits.consume(slow, key);
+      expect(await admin.exists(`limits:slow:${key}`)).toBe(1);
+      const startedAt = performance.now();
+      await alone.onModuleInit();
+      expect(performance.now() - startedAt).toBeLessThan(500);
+    } finally {
+      limits.onApplicationShutdown();
+      alone.onApplicationShutdown();
+    }
+  });
+
   it('leaves what it refused in the bucket', async () => {
     const key = newKey();
     expect(await processes[0]!.consume(slow, key, 15)).toMatchObject({ allowed: true, remaining: 5 });
