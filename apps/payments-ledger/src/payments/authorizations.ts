@@ -1,5 +1,5 @@
 import { invariant, newId, UnavailableError } from '@market/kernel';
-import { Database, sql, type Tx } from '@market/persistence';
+import { Database, sql, withParameters, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { timed } from '../rails/metrics.js';
@@ -17,17 +17,33 @@ import { messageOf } from './message-of.js';
 import { ReconcilePayment, type LockedPayment } from './reconcile-payment.js';
 import { paymentColumns, watchedOffer, type PaymentRow } from './payment.js';
 
-/** The call may be retried for as long as the authorization can still be settled afterwards. */
-const hold = sql(
-  'authorizations.hold',
-  `WITH held AS (
-     INSERT INTO authorizations (id, payment_id, state, network, asset, payer, nonce, valid_before, payload)
-     VALUES ($1, $2, 'held', $3, $4, $5, $6, to_timestamp($7), $8)
-     ON CONFLICT ON CONSTRAINT authorizations_nonce_once DO NOTHING RETURNING id, payment_id, valid_before
-   )
-   UPDATE payments p SET state = 'verified', authorization_id = h.id, verified_at = now(),
-     retry_until = h.valid_before - $9 * interval '1 millisecond'
-   FROM held h WHERE p.id = h.payment_id RETURNING ${paymentColumns('p')}`,
+/**
+ * The call may be retried for as long as the authorization can still be settled afterwards. A payment with a holder is
+ * claimed for it.
+ */
+const hold = withParameters(
+  {
+    held: `id uuid, payment_id uuid, network text, asset text, payer text, nonce text, valid_before bigint, payload text,
+      lease_ms int, holder_id uuid`,
+  },
+  ({ held }) =>
+    sql(
+      'authorizations.hold',
+      `WITH asked AS (SELECT *, to_timestamp(valid_before) AS valid_until FROM ${held.table}), stored AS (
+         INSERT INTO authorizations (id, payment_id, state, network, asset, payer, nonce, valid_before, payload)
+         SELECT id, payment_id, 'held', network, asset, payer, nonce, valid_until, payload FROM asked
+         ORDER BY network, asset, payer, nonce
+         ON CONFLICT ON CONSTRAINT authorizations_nonce_once DO NOTHING RETURNING id
+       )
+       UPDATE payments p SET authorization_id = a.id, verified_at = now(),
+         retry_until = a.valid_until - a.lease_ms * interval '1 millisecond',
+         state = CASE WHEN a.holder_id IS NULL THEN 'verified' ELSE 'in_flight' END,
+         fence = p.fence + num_nonnulls(a.holder_id), holder_id = coalesce(a.holder_id, p.holder_id),
+         claimed_at = CASE WHEN a.holder_id IS NULL THEN p.claimed_at ELSE now() END,
+         lease_until = CASE WHEN a.holder_id IS NOT NULL THEN now() + a.lease_ms * interval '1 millisecond' END
+       FROM asked a JOIN stored USING (id)
+       WHERE p.id = ANY(${held.arrays.payment_id}) AND p.id = a.payment_id RETURNING ${paymentColumns('p')}`,
+    ),
 );
 const find = sql(
   'authorizations.find-by-nonce',
@@ -74,6 +90,13 @@ export interface Held {
 /** The protocol's reason why an authorization does not pay an offer. */
 export interface Rejection {
   rejected: string;
+}
+/** An authorization to hold for a pending payment that is locked or was written in this transaction. */
+export interface Holding {
+  paymentId: string;
+  examined: Omit<Examined, 'exact'>;
+  /** The process that gets the claim of the payment at once; null if the payment only becomes verified. */
+  holderId: string | null;
 }
 
 /**
@@ -137,10 +160,22 @@ export class Authorizations {
   /** Holds an authorization for a pending payment, which is then verified. */
   async hold(tx: Tx, paymentId: string, examined: Examined): Promise<Held | Rejection> {
     const payment = await this.reconcilePayment.lock(tx, paymentId);
+    return (await this.unpayable(tx, payment)) ?? this.store(tx, { paymentId, examined, holderId: null });
+  }
+
+  /** Locks payments, and returns by id why no authorization pays those that none can pay. */
+  async lockPayable(tx: Tx, paymentIds: string[]): Promise<Map<string, Held | Rejection>> {
+    const payments = [...(await this.reconcilePayment.lockAll(tx, paymentIds)).values()];
+    const results = await Promise.all(payments.map((payment) => this.unpayable(tx, payment)));
+    return new Map(results.flatMap((result, index) => (result ? [[payments[index]!.id, result]] : [])));
+  }
+
+  private async unpayable(tx: Tx, payment: LockedPayment): Promise<Held | Rejection | undefined> {
+    if (payment.state !== 'pending') return { held: null };
     // The transfer pays the offer when it is final; the authorization would pay it a second time.
     const rail = this.railOf(payment);
     if (rail?.local && (await rail.observe(watchedOffer(payment), tx)).arriving) return { held: null };
-    return this.store(tx, payment, examined);
+    return payment.is_expired ? { rejected: 'offer_expired' } : undefined;
   }
 
   /**
@@ -207,31 +242,49 @@ export class Authorizations {
     await tx.query(lapse, [paymentId]);
   }
 
-  /**
-   * Stores the authorization of a payment that is locked or was written in this transaction. It is rejected if another
-   * payment holds it.
-   */
-  async store(
-    tx: Tx,
-    { id: paymentId, state, is_expired }: Pick<LockedPayment, 'id' | 'state' | 'is_expired'>,
-    { requirements, authorization, text, leaseMs }: Omit<Examined, 'exact'>,
-  ): Promise<Held | Rejection> {
-    if (state !== 'pending') return { held: null };
-    if (is_expired) return { rejected: 'offer_expired' };
-    const until = authorization.validBefore < MAX_TIMESTAMP ? authorization.validBefore : MAX_TIMESTAMP;
-    const key = keyOf(requirements, authorization);
-    const [held] = await tx.query<PaymentRow>(hold, [newId(), paymentId, ...key, until, text, leaseMs]);
-    if (held) return { held };
-    const [known] = await tx.query<{ id: string; payment_id: string }>(find, key);
-    if (known?.payment_id === paymentId) return { rejected: 'authorization_already_refused' };
-    return {
-      rejected: isSolana(requirements.network) ? 'duplicate_settlement' : 'invalid_exact_evm_nonce_already_used',
-    };
+  /** @returns the payment, or why the authorization does not pay it: another payment holds it. */
+  async store(tx: Tx, holding: Holding): Promise<Held | Rejection> {
+    return (await this.storeAll(tx, [holding]))[0]!;
+  }
+
+  /** Stores authorizations, at most one for each payment, and returns the result of each in order. */
+  async storeAll(tx: Tx, holdings: Holding[]): Promise<(Held | Rejection)[]> {
+    if (holdings.length === 0) return [];
+    const rows = await tx.query<PaymentRow>(hold, hold.values({ held: holdings.map(toRow) }));
+    const held = new Map(rows.map((row) => [row.id, row]));
+    return Promise.all(
+      holdings.map(async (holding) => {
+        const row = held.get(holding.paymentId);
+        return row ? { held: row } : { rejected: await this.reasonAgainst(tx, holding) };
+      }),
+    );
+  }
+
+  private async reasonAgainst(tx: Tx, { paymentId, examined }: Holding): Promise<string> {
+    const { requirements, authorization } = examined;
+    const [known] = await tx.query<{ id: string; payment_id: string }>(find, keyOf(requirements, authorization));
+    if (known?.payment_id === paymentId) return 'authorization_already_refused';
+    return isSolana(requirements.network) ? 'duplicate_settlement' : 'invalid_exact_evm_nonce_already_used';
   }
 
   private railOf(payment: PaymentRow): PaymentRail | undefined {
     return this.rails.find(({ id }) => id === payment.rail);
   }
+}
+
+function toRow({ paymentId, examined, holderId }: Holding) {
+  const { requirements, authorization, text, leaseMs } = examined;
+  const { validBefore, nonce } = authorization;
+  return {
+    id: newId(),
+    payment_id: paymentId,
+    ...payerKeyOf(requirements, authorization.payer),
+    nonce,
+    valid_before: validBefore < MAX_TIMESTAMP ? validBefore : MAX_TIMESTAMP,
+    payload: text,
+    lease_ms: leaseMs,
+    holder_id: holderId,
+  };
 }
 
 /** The unique key of an authorization: network, asset, payer and nonce. */

@@ -5,25 +5,19 @@ import { Outbox, sql, withParameters, type OutgoingEvent, type Tx } from '@marke
 import { Injectable } from '@nestjs/common';
 import { Journal } from '../journal/journal.js';
 import { callCompleted } from '../journal/posting.js';
-import { paidTo, paymentColumns, splitOf, type CallPaymentRow, type PaymentRow } from './payment.js';
+import { paidTo, splitOf, type CallPaymentRow } from './payment.js';
 import { receiptsOf } from './receipt.js';
-
-/** A locked payment at the time `as_of`, of PostgreSQL's clock. */
-type DuePaymentRow = PaymentRow & { as_of: Date };
+import type { LockedPayment } from './reconcile-payment.js';
 
 /** A payment to charge now, whose row is locked. */
 export interface Due {
   input: InputOf<typeof settlePayment>;
   context: Pick<RequestContext, 'requestId' | 'traceparent'>;
-  payment: CallPaymentRow & Pick<DuePaymentRow, 'as_of'>;
+  payment: CallPaymentRow & Pick<LockedPayment, 'as_of'>;
   /** The wallet that signed the payment, if any. */
   payer?: string;
 }
 
-const lockAll = sql(
-  'payments.lock-all',
-  `SELECT ${paymentColumns('p')}, now() AS as_of FROM payments p WHERE id = ANY($1::uuid[]) ORDER BY id FOR UPDATE`,
-);
 const complete = withParameters(
   {
     at: 'timestamptz',
@@ -51,12 +45,6 @@ export class ChargeCalls {
     private readonly journal: Journal,
     private readonly outbox: Outbox,
   ) {}
-
-  /** Locks payments that may be due, and returns them by their ids. */
-  async lock(tx: Tx, paymentIds: string[]): Promise<Map<string, DuePaymentRow>> {
-    const rows = await tx.query<DuePaymentRow>(lockAll, [[...new Set(paymentIds)]]);
-    return new Map(rows.map((row) => [row.id, row]));
-  }
 
   async execute(tx: Tx, due: Due[]): Promise<void> {
     const [first] = due;

@@ -5,9 +5,9 @@ import { isRefusal, principalOf, refuse, type RequestContext } from '@market/mes
 import { batchSql, Database, GroupCommit, GroupLookup, lookupSql, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Budgets } from '../budgets/budgets.js';
-import { Authorizations, payerKeyOf } from './authorizations.js';
+import { Authorizations, payerKeyOf, type Held, type Rejection } from './authorizations.js';
 import { ClaimHolders } from './claim-holders.js';
-import { ClaimSignedPayment } from './claim-signed-payment.js';
+import { ClaimSignedPayment, type SignedCall } from './claim-signed-payment.js';
 import { ReconcilePayment, type LockedPayment } from './reconcile-payment.js';
 import { mayGetMoney } from './payment-state.js';
 import {
@@ -70,6 +70,7 @@ const PENDING_RETRY_SECONDS = 2;
 @Injectable()
 export class ClaimPayment {
   private readonly claims = new GroupCommit<Claim, CallPaymentRow | null>((items) => this.write(items));
+  private readonly holdings = new GroupCommit<SignedCall, Held | Rejection>((calls) => this.holdAll(calls));
   private readonly payments: GroupLookup<LockedPayment>;
 
   constructor(
@@ -164,13 +165,25 @@ export class ClaimPayment {
     if ('rejected' in examined) return this.reject(payment, examined.rejected);
     const { requirements, authorization } = examined;
     const funds = await this.claimSigned.fundsOf(payerKeyOf(requirements, authorization.payer), examined);
-    const { rejected, claimed } = await this.database.transaction(async (tx) => {
-      const holding = await this.authorizations.hold(tx, payment.id, examined);
-      if ('rejected' in holding) return { rejected: holding.rejected };
-      return { claimed: holding.held && (await this.claimSigned.claimHeld(tx, holding.held, input, funds, context)) };
+    const result = await this.holdings.submit({ payment, examined, funds, holderId: input.holderId, context });
+    if ('rejected' in result) return this.reject(payment, result.rejected);
+    return result.held?.state === 'in_flight' && isForCall(result.held) ? toClaim(result.held) : undefined;
+  }
+
+  /** Signatures that arrive together are held in one transaction. */
+  private holdAll(calls: SignedCall[]): Promise<(Held | Rejection)[]> {
+    return this.database.transaction(async (tx) => {
+      const results = await this.authorizations.lockPayable(
+        tx,
+        calls.map(({ payment }) => payment.id),
+      );
+      // If a payment occurs twice in a group, only the first authorization is held.
+      const firsts = [...new Map(calls.toReversed().map((call) => [call.payment.id, call])).values()];
+      const payable = firsts.filter(({ payment }) => !results.has(payment.id));
+      const holdings = await this.claimSigned.holdAll(tx, payable);
+      const held = new Map(payable.map((call, index) => [call, holdings[index]!]));
+      return calls.map((call) => held.get(call) ?? results.get(call.payment.id) ?? { held: null });
     });
-    if (rejected !== undefined) return this.reject(payment, rejected);
-    return claimed ? toClaim(claimed) : undefined;
   }
 
   private reject(payment: PaymentRow, reason: string): Output {

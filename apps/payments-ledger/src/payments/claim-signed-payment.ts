@@ -2,33 +2,55 @@ import { claimPayment } from '@market/contracts/payments-ledger';
 import type { InputOf } from '@market/contracts';
 import { invariant } from '@market/kernel';
 import { refuse, type RequestContext } from '@market/messaging';
-import { Database, sql, type Tx } from '@market/persistence';
+import { Database, GroupLookup, lookupSql, sql, withParameters, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { Budgets } from '../budgets/budgets.js';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
-import { Authorizations, type ExactTerms, type PayerKey } from './authorizations.js';
+import {
+  Authorizations,
+  type Examined,
+  type ExactTerms,
+  type Held,
+  type PayerKey,
+  type Rejection,
+} from './authorizations.js';
 import { ReconcilePayment } from './reconcile-payment.js';
 import { isForCall, paymentColumns, paysBySignature, type CallPaymentRow, type PaymentRow } from './payment.js';
 import { SettleAuthorization, type AuthorizationRow } from './settle-authorization.js';
 
 const findPayer = sql('payers.find', 'SELECT network, asset, payer FROM authorizations WHERE id = $1');
+/** The key of a look-up is `keyText` of a payer. */
 const findSettled = sql(
   'payers.settled',
-  'SELECT settled_base_units FROM payers WHERE network = $1 AND asset = $2 AND payer = $3',
+  lookupSql(
+    `SELECT settled_base_units FROM payers WHERE network = split_part(asked.key, ' ', 1)
+       AND asset = split_part(asked.key, ' ', 2) AND payer = split_part(asked.key, ' ', 3)`,
+  ),
 );
-/** Inserts the payer if it is new, and serializes concurrent claims of one payer. */
-const lockPayer = sql(
-  'payers.lock',
-  `INSERT INTO payers (network, asset, payer) VALUES ($1, $2, $3)
-   ON CONFLICT (network, asset, payer) DO UPDATE SET payer = excluded.payer RETURNING settles_first_since, settled_base_units`,
+const PAYERS = 'network text, asset text, payer text';
+/**
+ * Inserts payers that are new, and serializes concurrent claims of one payer. Payers are locked in the order of their
+ * keys, so that two groups do not deadlock.
+ */
+const lockPayers = withParameters({ payers: PAYERS }, ({ payers }) =>
+  sql(
+    'payers.lock',
+    `INSERT INTO payers (${payers.columns}) SELECT * FROM ${payers.table} ORDER BY ${payers.columns}
+     ON CONFLICT (network, asset, payer) DO UPDATE SET payer = excluded.payer
+     RETURNING ${payers.columns}, settles_first_since, settled_base_units`,
+  ),
 );
 /** The number and the sum of a payer's calls in progress that signatures pay and that are not settled yet. */
-const unsettled = sql(
-  'authorizations.unsettled',
-  `SELECT count(*)::int AS count, coalesce(sum(p.amount_base_units), 0) AS base_units
-   FROM authorizations a JOIN payments p ON p.id = a.payment_id AND p.authorization_id = a.id
-   WHERE a.network = $1 AND a.asset = $2 AND a.payer = $3 AND a.state IN ('held', 'settling')
-     AND p.state IN ('in_flight', 'indeterminate')`,
+const unsettled = withParameters({ payers: PAYERS }, ({ payers }) =>
+  sql(
+    'authorizations.unsettled',
+    `SELECT ${payers.columns}, count, base_units FROM ${payers.table} CROSS JOIN LATERAL (
+       SELECT count(*)::int AS count, coalesce(sum(p.amount_base_units), 0) AS base_units
+       FROM authorizations a JOIN payments p ON p.id = a.payment_id AND p.authorization_id = a.id
+       WHERE a.network = payers.network AND a.asset = payers.asset AND a.payer = payers.payer
+         AND a.state IN ('held', 'settling') AND p.state IN ('in_flight', 'indeterminate')
+     ) calls`,
+  ),
 );
 const claim = sql(
   'payments.claim-signed',
@@ -37,9 +59,13 @@ const claim = sql(
    WHERE id = $1 RETURNING ${paymentColumns('p')}`,
 );
 
-interface PayerRow {
+interface PayerRow extends PayerKey {
   settles_first_since: Date | null;
   settled_base_units: string;
+}
+interface UnsettledRow extends PayerKey {
+  count: number;
+  base_units: string;
 }
 /**
  * The balance of a payer's wallet, and the sum of its authorizations that had been settled by then. The balance is null
@@ -52,6 +78,22 @@ export interface Funds {
 }
 type Attempt = { claimed: CallPaymentRow | null } | { rejected: string } | { toSettle: AuthorizationRow };
 type Claim = Pick<InputOf<typeof claimPayment>, 'leaseMs' | 'holderId'>;
+/** A payment to claim that is only signed, with the signer's funds. */
+interface Claimable {
+  payment: Pick<PaymentRow, 'amount_base_units'>;
+  /** For how long the signature can be settled; undefined if it is not known. */
+  maxTimeoutSeconds: number | undefined;
+  leaseMs: number;
+  funds: Funds;
+}
+/** A call for which an authorization is to be held, by the process that asks for its claim. */
+export interface SignedCall {
+  payment: Pick<PaymentRow, 'id' | 'amount_base_units' | 'budgets'>;
+  examined: Omit<Examined, 'exact'>;
+  funds: Funds;
+  holderId: string;
+  context: RequestContext;
+}
 /** Why a payment that is only signed cannot be claimed directly. */
 type Obstacle = 'too_many_unsettled' | 'settled_first' | 'insufficient_funds';
 
@@ -63,6 +105,8 @@ type Obstacle = 'too_many_unsettled' | 'settled_first' | 'insufficient_funds';
  */
 @Injectable()
 export class ClaimSignedPayment {
+  private readonly settledSums: GroupLookup<Pick<PayerRow, 'settled_base_units'>>;
+
   constructor(
     private readonly database: Database,
     private readonly reconcilePayment: ReconcilePayment,
@@ -70,7 +114,9 @@ export class ClaimSignedPayment {
     private readonly settleAuthorization: SettleAuthorization,
     private readonly budgets: Budgets,
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
-  ) {}
+  ) {
+    this.settledSums = new GroupLookup(database, findSettled);
+  }
 
   /**
    * @returns null if the payment cannot be claimed or was paid meanwhile; the caller reads it again.
@@ -94,26 +140,34 @@ export class ClaimSignedPayment {
    * Reads the settled sum before the balance, so that a settlement in between makes the funds smaller and not larger.
    */
   async fundsOf(payer: PayerKey, terms: ExactTerms | null): Promise<Funds> {
-    const [known] = await this.database.query<Pick<PayerRow, 'settled_base_units'>>(findSettled, valuesOf(payer));
+    const [known] = await this.settledSums.find(keyText(payer));
     const balance = terms && (await this.authorizations.balanceOf(payer.payer, terms));
     return { payer, balance, settledBaseUnits: BigInt(known?.settled_base_units ?? 0) };
   }
 
   /**
-   * Claims a payment in the transaction that held its authorization.
-   * @returns null if a budget or an obstacle has to be checked first, or nobody waits for the claim any more; the
-   * authorization is then held, and `execute` claims.
+   * Holds authorizations for pending payments, at most one for each, that are locked or were written in this
+   * transaction, and claims the payments unless something has to be decided first: a budget or an obstacle. Such a
+   * payment becomes verified, and `execute` claims it; so does one whose claim nobody waits for any more.
    */
-  async claimHeld(
-    tx: Tx,
-    payment: PaymentRow,
-    claim: Claim,
-    funds: Funds,
-    { principal, deadlineAt }: RequestContext,
-  ): Promise<CallPaymentRow | null> {
-    if (principal?.budgets ?? payment.budgets) return null;
-    if (Math.min(payment.retry_until!.getTime(), deadlineAt) <= Date.now()) return null;
-    return (await this.obstacleTo(tx, payment, claim, funds)) === undefined ? this.write(tx, payment, claim) : null;
+  async holdAll(tx: Tx, calls: SignedCall[]): Promise<(Held | Rejection)[]> {
+    const claimable = calls.filter(mayBeClaimed);
+    const obstacles = await this.obstaclesTo(
+      tx,
+      claimable.map(({ payment, examined, funds }) => {
+        const { leaseMs, requirements } = examined;
+        return { payment, maxTimeoutSeconds: requirements.maxTimeoutSeconds, leaseMs, funds };
+      }),
+    );
+    const claimed = new Set(claimable.filter((_, index) => obstacles[index] === undefined));
+    return this.authorizations.storeAll(
+      tx,
+      calls.map((call) => ({
+        paymentId: call.payment.id,
+        examined: call.examined,
+        holderId: claimed.has(call) ? call.holderId : null,
+      })),
+    );
   }
 
   private async attempt(
@@ -128,7 +182,8 @@ export class ClaimSignedPayment {
       return { claimed: null };
     // Another wallet's authorization is held meanwhile, whose funds were not read.
     if (payment.authorization_id !== authorizationId) return { claimed: null };
-    const obstacle = await this.obstacleTo(tx, payment, claim, funds);
+    const { maxTimeoutSeconds } = this.authorizations.requirementsOf(payment) ?? {};
+    const [obstacle] = await this.obstaclesTo(tx, [{ payment, maxTimeoutSeconds, leaseMs: claim.leaseMs, funds }]);
     const limit = this.config.unsettledPerPayer;
     if (obstacle === 'too_many_unsettled')
       throw refuse(claimPayment, 'too_many_unsettled', { limit, retry_after_seconds: 1 });
@@ -139,22 +194,40 @@ export class ClaimSignedPayment {
       : { claimed: await this.write(tx, payment, claim) };
   }
 
-  private async obstacleTo(
-    tx: Tx,
-    payment: PaymentRow,
-    { leaseMs }: Claim,
-    { payer: key, balance, settledBaseUnits }: Funds,
-  ): Promise<Obstacle | undefined> {
-    // Both queries share one round trip and run in this order: calls are counted when the payer is locked.
-    const [[payer], [others]] = await Promise.all([
-      tx.query<PayerRow>(lockPayer, valuesOf(key)),
-      tx.query<{ count: number; base_units: string }>(unsettled, valuesOf(key)),
+  /** Locks the payers and returns for each claim, in order, what stands against it if those before it are made. */
+  private async obstaclesTo(tx: Tx, claims: Claimable[]): Promise<(Obstacle | undefined)[]> {
+    if (claims.length === 0) return [];
+    const payers = [...new Map(claims.map(({ funds }) => [keyText(funds.payer), funds.payer])).values()];
+    // Both queries share one round trip and run in this order: calls are counted when the payers are locked.
+    const [locked, counted] = await Promise.all([
+      tx.query<PayerRow>(lockPayers, lockPayers.values({ payers })),
+      tx.query<UnsettledRow>(unsettled, unsettled.values({ payers })),
     ]);
-    if (balance === null && others!.count >= this.config.unsettledPerPayer) return 'too_many_unsettled';
+    const rows = new Map(locked.map((row) => [keyText(row), row]));
+    const calls = new Map(
+      counted.map((row) => [keyText(row), { count: row.count, baseUnits: BigInt(row.base_units) }]),
+    );
+    return claims.map((claim) => {
+      const key = keyText(claim.funds.payer);
+      const others = calls.get(key)!;
+      const obstacle = this.obstacleTo(claim, rows.get(key)!, others);
+      if (obstacle === undefined) {
+        others.count += 1;
+        others.baseUnits += BigInt(claim.payment.amount_base_units);
+      }
+      return obstacle;
+    });
+  }
+
+  private obstacleTo(
+    { payment, maxTimeoutSeconds, leaseMs, funds: { balance, settledBaseUnits } }: Claimable,
+    payer: PayerRow,
+    others: { count: number; baseUnits: bigint },
+  ): Obstacle | undefined {
+    if (balance === null && others.count >= this.config.unsettledPerPayer) return 'too_many_unsettled';
     // Right after a start the limit is unknown, until the facilitator has named its fee payer.
-    const { maxTimeoutSeconds = Infinity } = this.authorizations.requirementsOf(payment) ?? {};
-    if (payer!.settles_first_since !== null || leaseMs > maxTimeoutSeconds * 1_000) return 'settled_first';
-    const spent = BigInt(others!.base_units) + BigInt(payer!.settled_base_units) - settledBaseUnits;
+    if (payer.settles_first_since !== null || leaseMs > (maxTimeoutSeconds ?? Infinity) * 1_000) return 'settled_first';
+    const spent = others.baseUnits + BigInt(payer.settled_base_units) - settledBaseUnits;
     return balance !== null && spent + BigInt(payment.amount_base_units) > balance ? 'insufficient_funds' : undefined;
   }
 
@@ -165,4 +238,11 @@ export class ClaimSignedPayment {
   }
 }
 
-const valuesOf = ({ network, asset, payer }: PayerKey): string[] => [network, asset, payer];
+/** How long the payment can be claimed is known only afterwards, so it is computed as the statement does. */
+function mayBeClaimed({ payment, examined, context: { principal, deadlineAt } }: SignedCall): boolean {
+  const retryUntil = Number(examined.authorization.validBefore) * 1_000 - examined.leaseMs;
+  return !(principal?.budgets ?? payment.budgets) && Math.min(retryUntil, deadlineAt) > Date.now();
+}
+
+/** None of the parts contains a space. */
+const keyText = ({ network, asset, payer }: PayerKey): string => `${network} ${asset} ${payer}`;

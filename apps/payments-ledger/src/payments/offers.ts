@@ -32,7 +32,7 @@ export interface Order {
 /** The complete terms of an offer. */
 export type Opened = Opening & Required<Pick<Opening, 'relayRequestId' | 'expiresAt'>> & { feeBps: number };
 type FoundOffer = PaymentRow & { is_over: boolean };
-type NewOffer = Omit<
+export type NewOffer = Omit<
   PaymentRow,
   | 'state'
   | 'received_base_units'
@@ -91,11 +91,12 @@ const NEW = {
   reserved_on: null,
 } as const;
 
+/** Rows are inserted in the order of their ids, so that two processes that store the same offers do not deadlock. */
 const insertKeyless = withParameters({ offers: COLUMNS }, ({ offers }) =>
   sql(
     'payments.insert-keyless',
-    `INSERT INTO payments (${offers.columns}, state) SELECT *, 'pending' FROM ${offers.table}
-     ON CONFLICT (relay_request_id) DO NOTHING RETURNING ${paymentColumns('payments')}`,
+    `INSERT INTO payments (${offers.columns}, state) SELECT *, 'pending' FROM ${offers.table} ORDER BY relay_request_id
+     ON CONFLICT (relay_request_id) DO NOTHING RETURNING id`,
   ),
 );
 const findLive = batchSql(
@@ -160,22 +161,17 @@ export class Offers {
     });
   }
 
-  /** Stores an offer that was quoted without being stored; undefined if another request has stored it already. */
-  async insertKeyless(
-    tx: Tx,
-    order: Order,
-    option: RailRoute,
-    opened: Opened,
-    sealed: string,
-  ): Promise<PaymentRow | undefined> {
+  /** The row of an offer that was quoted without being stored. */
+  keylessRow(order: Order, option: RailRoute, opened: Opened, sealed: string): NewOffer {
     // A keyless offer is never quoted again, so its key only has to be unique.
-    const row: NewOffer = {
-      ...this.toRow(order, option, opened),
-      offer_key: createHash('sha256').update(`keyless|${opened.relayRequestId}`).digest(),
-      keyless_offer: sealed,
-    };
-    const [inserted] = await tx.query<PaymentRow>(insertKeyless, insertKeyless.values({ offers: [row] }));
-    return inserted;
+    const offer_key = createHash('sha256').update(`keyless|${opened.relayRequestId}`).digest();
+    return Object.assign(this.toRow(order, option, opened), { offer_key, keyless_offer: sealed });
+  }
+
+  /** Stores keyless offers, and returns the ids of those that no other request has stored already. */
+  async insertKeyless(tx: Tx, offers: NewOffer[]): Promise<Set<string>> {
+    const rows = await tx.query<{ id: string }>(insertKeyless, insertKeyless.values({ offers }));
+    return new Set(rows.map(({ id }) => id));
   }
 
   private async place(draft: NewOffer, context: RequestContext): Promise<PaymentRow> {

@@ -2,7 +2,7 @@ import type { InputOf, OutputOf } from '@market/contracts';
 import { openPayerAccount } from '@market/contracts/identity';
 import { openKeylessPayment } from '@market/contracts/payments-ledger';
 import { isRefusal, MessageBus, refuse, type RequestContext } from '@market/messaging';
-import { Database, GroupLookup, lookupSql, sql } from '@market/persistence';
+import { Database, GroupCommit, GroupLookup, lookupSql, sql } from '@market/persistence';
 import { lookupCache } from '@market/runtime';
 import { invariant } from '@market/kernel';
 import { Inject, Injectable } from '@nestjs/common';
@@ -16,9 +16,9 @@ import {
 } from '../rails/x402/exact-payment.js';
 import { signedBy } from '../rails/x402/exact-signature.js';
 import { Authorizations, payerKeyOf, type SignedPayment } from './authorizations.js';
-import { ClaimSignedPayment, type Funds } from './claim-signed-payment.js';
+import { ClaimSignedPayment, type Funds, type SignedCall } from './claim-signed-payment.js';
 import { KeylessTermsSeal, type KeylessTerms } from './keyless-terms.js';
-import { Offers } from './offers.js';
+import { Offers, type NewOffer } from './offers.js';
 import {
   isForCall,
   moneyOf,
@@ -51,6 +51,11 @@ const find = sql(
   lookupSql(`SELECT ${paymentColumns('p')} FROM payments p WHERE p.relay_request_id = asked.key`),
 );
 
+/** An offer to store, with the authorization that pays it. */
+interface Opening extends Omit<SignedCall, 'payment'> {
+  offer: NewOffer;
+}
+
 /** Rolls back the transaction if the authorization could not be held. */
 class NotHeld extends Error {
   constructor(readonly reason: string) {
@@ -72,6 +77,7 @@ export class OpenKeylessPayment {
     this.openAccount(walletAddress, context),
   );
   private readonly payments: GroupLookup<PaymentRow>;
+  private readonly openings = new GroupCommit<Opening, Opened | null>((items) => this.store(items));
 
   constructor(
     private readonly database: Database,
@@ -171,38 +177,60 @@ export class OpenKeylessPayment {
     const { listing, gatewayRequestId, bodyDigest, authorization: text, leaseMs } = input;
     const { relayRequestId } = requirements.extra;
     const { payTo, payee, amountBaseUnits, priceMicros, feeBps, expiresAt } = terms;
-    const inserted = await this.database.transaction(async (tx) => {
-      const payment = await this.offers.insertKeyless(
-        tx,
-        {
-          buyerId,
-          listing,
-          priceMicros,
-          purchasable: {
-            purpose: 'call',
-            gateway_request_id: gatewayRequestId,
-            body_digest: Buffer.from(bodyDigest, 'hex'),
-            pricing_model: null,
-          },
-        },
+    if (expiresAt.getTime() <= Date.now()) throw new NotHeld('offer_expired');
+    const purchasable = {
+      purpose: 'call',
+      gateway_request_id: gatewayRequestId,
+      body_digest: Buffer.from(bodyDigest, 'hex'),
+      pricing_model: null,
+    } as const;
+    const inserted = await this.openings.submit({
+      offer: this.offers.keylessRow(
+        { buyerId, listing, priceMicros, purchasable },
         { rail, route },
         { relayRequestId, payTo, payee, amountBaseUnits, feeBps, expiresAt },
         sealed,
-      );
-      if (!payment) return null;
-      const offer = { ...payment, is_expired: payment.expires_at.getTime() <= Date.now() };
-      const holding = await this.authorizations.store(tx, offer, { requirements, authorization, text, leaseMs });
-      if ('rejected' in holding) throw new NotHeld(holding.rejected);
-      invariant(holding.held && isForCall(holding.held), 'an offer that was just written is pending');
-      return {
-        payment: holding.held,
-        claim: await this.claimSigned.claimHeld(tx, holding.held, input, funds, context),
-      };
+      ),
+      examined: { requirements, authorization, text, leaseMs },
+      funds,
+      holderId: input.holderId,
+      context,
     });
     if (inserted) return inserted;
     const payment = await this.find(requirements);
     invariant(payment, 'an offer that another process stored is there');
     return { payment, claim: null };
+  }
+
+  /**
+   * Stores the offers of calls that arrive together, in one transaction.
+   * @returns null for an offer that another request has stored already.
+   */
+  private store(items: Opening[]): Promise<(Opened | null)[]> {
+    return this.database.transaction(async (tx) => {
+      const inserted = await this.offers.insertKeyless(
+        tx,
+        items.map(({ offer }) => offer),
+      );
+      const stored = items.filter(({ offer }) => inserted.has(offer.id));
+      const holdings = await this.claimSigned.holdAll(
+        tx,
+        stored.map(({ offer, ...call }) => ({
+          ...call,
+          payment: { id: offer.id, amount_base_units: offer.amount_base_units, budgets: null },
+        })),
+      );
+      const opened = new Map(
+        stored.map((item, index): [Opening, Opened] => {
+          const holding = holdings[index]!;
+          if ('rejected' in holding) throw new NotHeld(holding.rejected);
+          const { held: payment } = holding;
+          invariant(payment && isForCall(payment), 'an offer that was just written is pending');
+          return [item, { payment, claim: payment.state === 'in_flight' ? payment : null }];
+        }),
+      );
+      return items.map((item) => opened.get(item) ?? null);
+    });
   }
 }
 

@@ -18,8 +18,11 @@ export const PAYMENT_STATES = [
 export type PaymentState = (typeof PAYMENT_STATES)[number];
 
 export const TRANSITIONS: Record<PaymentState, readonly PaymentState[]> = {
-  /** Moves to refund_due directly when a partial payment is first seen after the offer has expired. */
-  pending: ['underpaid', 'verified', 'expired', 'failed', 'cancelled', 'indeterminate', 'refund_due'],
+  /**
+   * Moves to refund_due directly when a partial payment is first seen after the offer has expired, and to in_flight if a
+   * signed authorization is held and claimed in one statement.
+   */
+  pending: ['underpaid', 'verified', 'in_flight', 'expired', 'failed', 'cancelled', 'indeterminate', 'refund_due'],
   underpaid: ['verified', 'refund_due'],
   /**
    * A call is claimed first; a subscription starts at once. An authorization that expired unused is cancelled, because

@@ -14,6 +14,10 @@ import { isForSale, paymentColumns, sellersPart, watchedOffer, worthMicros, type
 const COLUMNS = `${paymentColumns('p')}, p.expires_at <= now() AS is_expired, now() AS as_of`;
 const find = sql('payments.find', `SELECT ${COLUMNS} FROM payments p WHERE id = $1`);
 const lock = sql('payments.lock', `SELECT ${COLUMNS} FROM payments p WHERE id = $1 FOR UPDATE`);
+const lockAll = sql(
+  'payments.lock-all',
+  `SELECT ${COLUMNS} FROM payments p WHERE id = ANY($1::uuid[]) ORDER BY id FOR UPDATE`,
+);
 const move = sql(
   'payments.move',
   `UPDATE payments SET state = $2, received_base_units = $3, transaction_hash = coalesce($4, transaction_hash),
@@ -69,6 +73,12 @@ export class ReconcilePayment {
     const [payment] = await tx.query<LockedPayment>(lock, [paymentId]);
     invariant(payment, `payment ${paymentId} exists`);
     return payment;
+  }
+
+  /** Locks payments in the order of their ids, so that two groups do not deadlock, and returns them by id. */
+  async lockAll(tx: Tx, paymentIds: string[]): Promise<Map<string, LockedPayment>> {
+    const rows = await tx.query<LockedPayment>(lockAll, [[...new Set(paymentIds)]]);
+    return new Map(rows.map((row) => [row.id, row]));
   }
 
   async apply(

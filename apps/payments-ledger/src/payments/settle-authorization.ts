@@ -88,7 +88,10 @@ const postpone = sql(
   'authorizations.postpone',
   `UPDATE authorizations SET settling_until = now() + $3 * interval '1 millisecond' WHERE id = $1 AND attempts = $2 AND state = 'settling'`,
 );
-/** A payer whose last settlement failed is trusted again after a settlement that began later. */
+/**
+ * A payer whose last settlement failed is trusted again after a settlement that began later. Payers are locked in the
+ * order of their keys, as `ClaimSignedPayment` locks them, so that the two do not deadlock.
+ */
 const settled = withParameters(
   { settlements: 'payment_id uuid, authorization_id uuid, transaction_hash text' },
   ({ settlements }) => {
@@ -105,11 +108,14 @@ const settled = withParameters(
        ), total AS (
          SELECT network, asset, payer, max(tried_at) AS tried_at, sum(amount_base_units) AS base_units
          FROM settled JOIN payment ON payment.id = settled.payment_id GROUP BY network, asset, payer
+       ), locked AS (
+         SELECT network, asset, payer, total.tried_at, total.base_units FROM payers JOIN total USING (network, asset, payer)
+         ORDER BY network, asset, payer FOR UPDATE OF payers
        )
        UPDATE payers y
        SET settles_first_since = CASE WHEN t.tried_at < y.settles_first_since THEN y.settles_first_since END,
          settled_base_units = y.settled_base_units + t.base_units
-       FROM total t WHERE y.network = t.network AND y.asset = t.asset AND y.payer = t.payer`,
+       FROM locked t WHERE y.network = t.network AND y.asset = t.asset AND y.payer = t.payer`,
     );
   },
 );
@@ -405,7 +411,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
   /** Charges for settlements that ended at about the same time, in one transaction. */
   private complete(items: Learned[]): Promise<(Completed | Error)[]> {
     return this.database.transaction(async (tx) => {
-      const payments = await this.charge.lock(
+      const payments = await this.reconcilePayment.lockAll(
         tx,
         items.map(({ authorization }) => authorization.payment_id),
       );

@@ -5,6 +5,7 @@ import { Database, GroupCommit } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { ChargeCalls, type Due } from './charge-calls.js';
 import { isForCall } from './payment.js';
+import { ReconcilePayment } from './reconcile-payment.js';
 import { SettleAuthorization } from './settle-authorization.js';
 
 type Input = InputOf<typeof settlePayment>;
@@ -28,6 +29,7 @@ export class SettlePayment {
 
   constructor(
     private readonly database: Database,
+    private readonly reconcilePayment: ReconcilePayment,
     private readonly charge: ChargeCalls,
     private readonly settleAuthorization: SettleAuthorization,
   ) {}
@@ -43,7 +45,7 @@ export class SettlePayment {
 
   private settleAll(items: Settlement[]): Promise<(Output | typeof NOT_MOVED_YET | Error)[]> {
     return this.database.transaction(async (tx) => {
-      const payments = await this.charge.lock(
+      const payments = await this.reconcilePayment.lockAll(
         tx,
         items.map(({ input }) => input.paymentId),
       );

@@ -15,7 +15,7 @@ import {
   type Offered,
   type Order,
 } from '../support/ledger-harness.js';
-import { signed } from '../support/signed-payload.js';
+import { movedTo, signed } from '../support/signed-payload.js';
 
 type Opened = Extract<OutputOf<typeof openKeylessPayment>, { outcome: 'opened' }>;
 
@@ -96,6 +96,28 @@ describe('a keyless payment', () => {
     );
     expect(new Set(opened.map(({ gatewayRequestId }) => gatewayRequestId)).size).toBe(1);
     expect(opened.filter(({ claim }) => claim)).toHaveLength(1);
+  });
+
+  it('is opened beside others that arrive with it, of which one signature pays two offers and one offer comes twice', async () => {
+    const payer = newPayer();
+    const orders = Array.from({ length: 12 }, () => newOrder());
+    const inputs = await Promise.all(orders.map((order, n) => offered(n % 2 === 0 ? payer : newPayer(), order)));
+    const other = await offered(payer, orders[4]!);
+    const { accepted } = JSON.parse(other.authorization) as { accepted: Offered['offer']['x402'] };
+    const moved = {
+      ...other,
+      authorization: movedTo({ offer: { x402: accepted } } as Offered, inputs[4]!.authorization),
+    };
+    const twice = { ...inputs[7]!, gatewayRequestId: newId(), holderId: newId() };
+    const outcomes = await Promise.all(
+      [moved, ...inputs, twice].map((input) => harness.gateway.request(openKeylessPayment, input, newRequestContext())),
+    );
+    expect(outcomes.filter(({ outcome }) => outcome !== 'opened')).toEqual([
+      { outcome: 'rejected', reason: 'invalid_exact_evm_nonce_already_used' },
+    ]);
+    const opened = outcomes.filter((outcome): outcome is Opened => outcome.outcome === 'opened');
+    expect(opened.filter(({ claim }) => claim)).toHaveLength(12);
+    expect(new Set(opened.map(({ offer }) => offer.payment_id)).size).toBe(12);
   });
 
   it('is held and not claimed while settlements of its payer come first, which the claim then does', async () => {
