@@ -15,9 +15,16 @@ export const codeOf = (error: unknown): string | undefined => (error as { code?:
 export const isRetryable = (error: unknown): boolean => RETRYABLE.has(codeOf(error) ?? '');
 
 /** True for a violation of this unique constraint or index. */
-export function isUniqueViolation(error: unknown, constraint: string): boolean {
+export const isUniqueViolation = (error: unknown, constraint: string): boolean =>
+  isViolation('23505', error, constraint);
+
+/** True for a violation of this foreign key. */
+export const isForeignKeyViolation = (error: unknown, constraint: string): boolean =>
+  isViolation('23503', error, constraint);
+
+function isViolation(code: string, error: unknown, constraint: string): boolean {
   const cause = (error as { driverError?: unknown }).driverError ?? error;
-  return codeOf(cause) === '23505' && (cause as { constraint?: string }).constraint === constraint;
+  return codeOf(cause) === code && (cause as { constraint?: string }).constraint === constraint;
 }
 
 /** Converts errors of an unreachable database into `UnavailableError`, and returns other errors unchanged. */

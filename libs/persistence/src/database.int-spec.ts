@@ -183,6 +183,15 @@ describe('Database', () => {
       expect([committed, await valueOf('doomed'), await valueOf('sent')]).toEqual([[], undefined, 2]);
     });
 
+    it('gives its rows after the commit', async () => {
+      const { rows } = await database.transaction((tx) => {
+        tx.send(addOne, ['sent']);
+        return Promise.resolve(tx.send<{ value: number }>(read, ['sent']));
+      });
+      expect(await rows).toEqual([{ value: 3 }]);
+      await database.query(sql('test.subtract-one', 'UPDATE counters SET value = value - 1 WHERE name = $1'), ['sent']);
+    });
+
     it('is rolled back with what was thrown after it', async () => {
       const thrown = database.transaction(async (tx) => {
         tx.send(addOne, ['sent']);

@@ -28,10 +28,10 @@ export interface DatabaseOptions {
 export interface Tx {
   query<Row>(statement: Statement, values?: unknown[]): Promise<Row[]>;
   /**
-   * Sends a statement whose result is not needed, without waiting for it. If it fails, the transaction fails at its
-   * commit.
+   * Sends a statement without waiting for it. If it fails, the transaction fails at its commit. The rows of the last
+   * statements may be awaited after the commit, with which they share a round trip.
    */
-  send(statement: Statement, values?: unknown[]): void;
+  send<Row>(statement: Statement, values?: unknown[]): { rows: Promise<Row[]> };
   /** Runs after a successful commit. An error that it throws is only logged. */
   afterCommit(action: () => void): void;
 }
@@ -207,10 +207,11 @@ export class Database {
           const [rows] = await Promise.all([this.run<Row>(inOnePacket(client), statement, values), begun]);
           return rows;
         },
-        send: (statement, values = []) => {
-          const done = this.run(inOnePacket(client), statement, values);
-          done.catch(ignore);
-          sent.push(done);
+        send: <Row>(statement: Statement, values: unknown[] = []) => {
+          const rows = this.run<Row>(inOnePacket(client), statement, values);
+          rows.catch(ignore);
+          sent.push(rows);
+          return { rows };
         },
         afterCommit: (action) => actions.push(action),
       });

@@ -1,6 +1,6 @@
 export { databaseProblems } from './check-database.js';
 export * from './database.js';
-export { isUniqueViolation } from './database-error.js';
+export { isForeignKeyViolation, isUniqueViolation } from './database-error.js';
 export * from './group-commit.js';
 export * from './group-lookup.js';
 export * from './housekeeping.js';

@@ -17,33 +17,37 @@ import { messageOf } from './message-of.js';
 import { ReconcilePayment, type LockedPayment } from './reconcile-payment.js';
 import { paymentColumns, watchedOffer, type PaymentRow } from './payment.js';
 
+export const HOLDINGS = `id uuid, payment_id uuid, network text, asset text, payer text, nonce text, valid_before bigint,
+  payload text, lease_ms int, holder_id uuid`;
 /**
- * The call may be retried for as long as the authorization can still be settled afterwards. A payment with a holder is
- * claimed for it.
+ * The beginning of a statement that holds authorizations: `asked` has the new values of their payments, and `stored`
+ * the authorizations that no payment had used. The call may be retried for as long as the authorization can still be settled afterwards. A
+ * payment with a holder is claimed for it.
  */
-const hold = withParameters(
-  {
-    held: `id uuid, payment_id uuid, network text, asset text, payer text, nonce text, valid_before bigint, payload text,
-      lease_ms int, holder_id uuid`,
-  },
-  ({ held }) =>
-    sql(
-      'authorizations.hold',
-      `WITH asked AS (SELECT *, to_timestamp(valid_before) AS valid_until FROM ${held.table}), stored AS (
-         INSERT INTO authorizations (id, payment_id, state, network, asset, payer, nonce, valid_before, payload)
-         SELECT id, payment_id, 'held', network, asset, payer, nonce, valid_until, payload FROM asked
-         ORDER BY network, asset, payer, nonce
-         ON CONFLICT ON CONSTRAINT authorizations_nonce_once DO NOTHING RETURNING id
-       )
-       UPDATE payments p SET authorization_id = a.id, verified_at = now(),
-         retry_until = a.valid_until - a.lease_ms * interval '1 millisecond',
-         state = CASE WHEN a.holder_id IS NULL THEN 'verified' ELSE 'in_flight' END,
-         fence = p.fence + num_nonnulls(a.holder_id), holder_id = coalesce(a.holder_id, p.holder_id),
-         claimed_at = CASE WHEN a.holder_id IS NULL THEN p.claimed_at ELSE now() END,
-         lease_until = CASE WHEN a.holder_id IS NOT NULL THEN now() + a.lease_ms * interval '1 millisecond' END
-       FROM asked a JOIN stored USING (id)
-       WHERE p.id = ANY(${held.arrays.payment_id}) AND p.id = a.payment_id RETURNING ${paymentColumns('p')}`,
-    ),
+export const storeHoldings = (holdings: string): string =>
+  `WITH asked AS (
+     SELECT *, to_timestamp(valid_before) AS valid_until, num_nonnulls(holder_id) AS claims,
+       CASE WHEN holder_id IS NULL THEN 'verified' ELSE 'in_flight' END AS state,
+       to_timestamp(valid_before) - lease_ms * interval '1 millisecond' AS retry_until,
+       CASE WHEN holder_id IS NOT NULL THEN now() END AS claimed_at,
+       CASE WHEN holder_id IS NOT NULL THEN now() + lease_ms * interval '1 millisecond' END AS lease_until
+     FROM ${holdings}
+   ), stored AS (
+     INSERT INTO authorizations (id, payment_id, state, network, asset, payer, nonce, valid_before, payload)
+     SELECT id, payment_id, 'held', network, asset, payer, nonce, valid_until, payload FROM asked
+     ORDER BY network, asset, payer, nonce
+     ON CONFLICT ON CONSTRAINT authorizations_nonce_once DO NOTHING RETURNING id
+   )`;
+const hold = withParameters({ holdings: HOLDINGS }, ({ holdings }) =>
+  sql(
+    'authorizations.hold',
+    `${storeHoldings(holdings.table)}
+     UPDATE payments p SET state = a.state, authorization_id = a.id, verified_at = now(), retry_until = a.retry_until,
+       fence = p.fence + a.claims, holder_id = coalesce(a.holder_id, p.holder_id),
+       claimed_at = coalesce(a.claimed_at, p.claimed_at), lease_until = a.lease_until
+     FROM asked a JOIN stored USING (id)
+     WHERE p.id = ANY(${holdings.arrays.payment_id}) AND p.id = a.payment_id RETURNING ${paymentColumns('p')}`,
+  ),
 );
 const find = sql(
   'authorizations.find-by-nonce',
@@ -163,9 +167,8 @@ export class Authorizations {
     return (await this.unpayable(tx, payment)) ?? this.store(tx, { paymentId, examined, holderId: null });
   }
 
-  /** Locks payments, and returns by id why no authorization pays those that none can pay. */
-  async lockPayable(tx: Tx, paymentIds: string[]): Promise<Map<string, Held | Rejection>> {
-    const payments = [...(await this.reconcilePayment.lockAll(tx, paymentIds)).values()];
+  /** Returns, by id, why no authorization pays those of some locked payments that none can pay. */
+  async unpayableOf(tx: Tx, payments: LockedPayment[]): Promise<Map<string, Held | Rejection>> {
     const results = await Promise.all(payments.map((payment) => this.unpayable(tx, payment)));
     return new Map(results.flatMap((result, index) => (result ? [[payments[index]!.id, result]] : [])));
   }
@@ -242,27 +245,37 @@ export class Authorizations {
     await tx.query(lapse, [paymentId]);
   }
 
-  /** @returns the payment, or why the authorization does not pay it: another payment holds it. */
+  /** @returns the payment, or why the authorization does not pay it: another payment has used it. */
   async store(tx: Tx, holding: Holding): Promise<Held | Rejection> {
-    return (await this.storeAll(tx, [holding]))[0]!;
+    const [held] = await tx.query<PaymentRow>(hold, hold.values({ holdings: [toHoldingRow(holding)] }));
+    return held ? { held } : { rejected: await this.reasonAgainst(holding, tx) };
   }
 
-  /** Stores authorizations, at most one for each payment, and returns the result of each in order. */
-  async storeAll(tx: Tx, holdings: Holding[]): Promise<(Held | Rejection)[]> {
-    if (holdings.length === 0) return [];
-    const rows = await tx.query<PaymentRow>(hold, hold.values({ held: holdings.map(toRow) }));
-    const held = new Map(rows.map((row) => [row.id, row]));
-    return Promise.all(
-      holdings.map(async (holding) => {
-        const row = held.get(holding.paymentId);
-        return row ? { held: row } : { rejected: await this.reasonAgainst(tx, holding) };
-      }),
-    );
+  /**
+   * Stores authorizations with the commit of the transaction, at most one for each payment.
+   * @returns what returns the result of each, in order, after the commit.
+   */
+  sendAll(tx: Tx, holdings: Holding[]): () => Promise<(Held | Rejection)[]> {
+    if (holdings.length === 0) return () => Promise.resolve([]);
+    const { rows } = tx.send<PaymentRow>(hold, hold.values({ holdings: holdings.map(toHoldingRow) }));
+    return async () => {
+      const held = new Map((await rows).map((row) => [row.id, row]));
+      return Promise.all(
+        holdings.map(async (holding) => {
+          const row = held.get(holding.paymentId);
+          return row ? { held: row } : { rejected: await this.reasonAgainst(holding) };
+        }),
+      );
+    };
   }
 
-  private async reasonAgainst(tx: Tx, { paymentId, examined }: Holding): Promise<string> {
+  /** Why an authorization could not be held: a payment has used it before. */
+  async reasonAgainst(
+    { paymentId, examined }: Pick<Holding, 'paymentId' | 'examined'>,
+    through: Pick<Tx, 'query'> = this.database,
+  ): Promise<string> {
     const { requirements, authorization } = examined;
-    const [known] = await tx.query<{ id: string; payment_id: string }>(find, keyOf(requirements, authorization));
+    const [known] = await through.query<{ payment_id: string }>(find, keyOf(requirements, authorization));
     if (known?.payment_id === paymentId) return 'authorization_already_refused';
     return isSolana(requirements.network) ? 'duplicate_settlement' : 'invalid_exact_evm_nonce_already_used';
   }
@@ -272,7 +285,7 @@ export class Authorizations {
   }
 }
 
-function toRow({ paymentId, examined, holderId }: Holding) {
+export function toHoldingRow({ paymentId, examined, holderId }: Holding) {
   const { requirements, authorization, text, leaseMs } = examined;
   const { validBefore, nonce } = authorization;
   return {

@@ -171,19 +171,32 @@ export class ClaimPayment {
   }
 
   /** Signatures that arrive together are held in one transaction. */
-  private holdAll(calls: SignedCall[]): Promise<(Held | Rejection)[]> {
-    return this.database.transaction(async (tx) => {
-      const results = await this.authorizations.lockPayable(
-        tx,
-        calls.map(({ payment }) => payment.id),
-      );
+  private async holdAll(calls: SignedCall[]): Promise<(Held | Rejection)[]> {
+    const { results, payable, holdings } = await this.database.transaction(async (tx) => {
+      const paymentIds = calls.map(({ payment }) => payment.id);
+      const payerKeys = calls.map(({ funds }) => funds.payer);
+      // They share a round trip and run in this order: payments are locked before payers everywhere.
+      const [payments, payers] = await Promise.all([
+        this.reconcilePayment.lockAll(tx, paymentIds),
+        this.claimSigned.lockPayers(tx, payerKeys),
+      ]);
+      const results = await this.authorizations.unpayableOf(tx, [...payments.values()]);
       // If a payment occurs twice in a group, only the first authorization is held.
-      const firsts = [...new Map(calls.toReversed().map((call) => [call.payment.id, call])).values()];
+      const firsts = [...new Map(calls.toReversed().map((call) => [call.payment.id, call])).values()].toReversed();
       const payable = firsts.filter(({ payment }) => !results.has(payment.id));
-      const holdings = await this.claimSigned.holdAll(tx, payable);
-      const held = new Map(payable.map((call, index) => [call, holdings[index]!]));
-      return calls.map((call) => held.get(call) ?? results.get(call.payment.id) ?? { held: null });
+      const holdings = this.authorizations.sendAll(
+        tx,
+        payable.map((call) => ({
+          paymentId: call.payment.id,
+          examined: call.examined,
+          holderId: this.claimSigned.holderOf(call, payers),
+        })),
+      );
+      return { results, payable, holdings };
     });
+    const held = await holdings();
+    const byCall = new Map(payable.map((call, index) => [call, held[index]!]));
+    return calls.map((call) => byCall.get(call) ?? results.get(call.payment.id) ?? { held: null });
   }
 
   private reject(payment: PaymentRow, reason: string): Output {

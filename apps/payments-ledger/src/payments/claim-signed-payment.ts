@@ -6,14 +6,7 @@ import { Database, GroupLookup, lookupSql, sql, withParameters, type Tx } from '
 import { Inject, Injectable } from '@nestjs/common';
 import { Budgets } from '../budgets/budgets.js';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
-import {
-  Authorizations,
-  type Examined,
-  type ExactTerms,
-  type Held,
-  type PayerKey,
-  type Rejection,
-} from './authorizations.js';
+import { Authorizations, type Examined, type ExactTerms, type PayerKey } from './authorizations.js';
 import { ReconcilePayment } from './reconcile-payment.js';
 import { isForCall, paymentColumns, paysBySignature, type CallPaymentRow, type PaymentRow } from './payment.js';
 import { SettleAuthorization, type AuthorizationRow } from './settle-authorization.js';
@@ -78,15 +71,13 @@ export interface Funds {
 }
 type Attempt = { claimed: CallPaymentRow | null } | { rejected: string } | { toSettle: AuthorizationRow };
 type Claim = Pick<InputOf<typeof claimPayment>, 'leaseMs' | 'holderId'>;
-/** A payment to claim that is only signed, with the signer's funds. */
-interface Claimable {
-  payment: Pick<PaymentRow, 'amount_base_units'>;
-  /** For how long the signature can be settled; undefined if it is not known. */
-  maxTimeoutSeconds: number | undefined;
-  leaseMs: number;
-  funds: Funds;
+/** A payer that is locked, with its calls in progress that are not settled yet. */
+interface LockedPayer extends PayerRow {
+  calls: { count: number; baseUnits: bigint };
 }
-/** A call for which an authorization is to be held, by the process that asks for its claim. */
+/** Locked payers by `keyText`. */
+type LockedPayers = Map<string, LockedPayer>;
+/** A call whose authorization is to be held, by the process that asks for its claim. */
 export interface SignedCall {
   payment: Pick<PaymentRow, 'id' | 'amount_base_units' | 'budgets'>;
   examined: Omit<Examined, 'exact'>;
@@ -145,29 +136,37 @@ export class ClaimSignedPayment {
     return { payer, balance, settledBaseUnits: BigInt(known?.settled_base_units ?? 0) };
   }
 
-  /**
-   * Holds authorizations for pending payments, at most one for each, that are locked or were written in this
-   * transaction, and claims the payments unless something has to be decided first: a budget or an obstacle. Such a
-   * payment becomes verified, and `execute` claims it; so does one whose claim nobody waits for any more.
-   */
-  async holdAll(tx: Tx, calls: SignedCall[]): Promise<(Held | Rejection)[]> {
-    const claimable = calls.filter(mayBeClaimed);
-    const obstacles = await this.obstaclesTo(
-      tx,
-      claimable.map(({ payment, examined, funds }) => {
-        const { leaseMs, requirements } = examined;
-        return { payment, maxTimeoutSeconds: requirements.maxTimeoutSeconds, leaseMs, funds };
+  /** Locks payers, so that what stands against their claims can be decided in this transaction. */
+  async lockPayers(tx: Tx, keys: PayerKey[]): Promise<LockedPayers> {
+    const payers = [...new Map(keys.map((key) => [keyText(key), key])).values()];
+    // Both queries share one round trip and run in this order: calls are counted when the payers are locked.
+    const [locked, counted] = await Promise.all([
+      tx.query<PayerRow>(lockPayers, lockPayers.values({ payers })),
+      tx.query<UnsettledRow>(unsettled, unsettled.values({ payers })),
+    ]);
+    const calls = new Map(counted.map((row) => [keyText(row), row]));
+    return new Map(
+      locked.map((row) => {
+        const { count, base_units } = calls.get(keyText(row))!;
+        return [keyText(row), { ...row, calls: { count, baseUnits: BigInt(base_units) } }];
       }),
     );
-    const claimed = new Set(claimable.filter((_, index) => obstacles[index] === undefined));
-    return this.authorizations.storeAll(
-      tx,
-      calls.map((call) => ({
-        paymentId: call.payment.id,
-        examined: call.examined,
-        holderId: claimed.has(call) ? call.holderId : null,
-      })),
-    );
+  }
+
+  /**
+   * The process that gets the claim of a payment in the transaction that holds its authorization; null if something has
+   * to be decided first: a budget, or an obstacle. Such a payment becomes verified, and `execute` claims it. So does
+   * one whose claim nobody waits for any more. A claim counts against the later ones of this transaction.
+   */
+  holderOf(call: SignedCall, payers: LockedPayers): string | null {
+    if (!mayBeClaimed(call)) return null;
+    const { payment, funds, examined } = call;
+    const { calls } = payers.get(keyText(funds.payer))!;
+    const { leaseMs, requirements } = examined;
+    if (this.obstacleTo(payment, leaseMs, requirements.maxTimeoutSeconds, funds, payers) !== undefined) return null;
+    calls.count += 1;
+    calls.baseUnits += BigInt(payment.amount_base_units);
+    return call.holderId;
   }
 
   private async attempt(
@@ -183,7 +182,8 @@ export class ClaimSignedPayment {
     // Another wallet's authorization is held meanwhile, whose funds were not read.
     if (payment.authorization_id !== authorizationId) return { claimed: null };
     const { maxTimeoutSeconds } = this.authorizations.requirementsOf(payment) ?? {};
-    const [obstacle] = await this.obstaclesTo(tx, [{ payment, maxTimeoutSeconds, leaseMs: claim.leaseMs, funds }]);
+    const payers = await this.lockPayers(tx, [funds.payer]);
+    const obstacle = this.obstacleTo(payment, claim.leaseMs, maxTimeoutSeconds, funds, payers);
     const limit = this.config.unsettledPerPayer;
     if (obstacle === 'too_many_unsettled')
       throw refuse(claimPayment, 'too_many_unsettled', { limit, retry_after_seconds: 1 });
@@ -194,41 +194,20 @@ export class ClaimSignedPayment {
       : { claimed: await this.write(tx, payment, claim) };
   }
 
-  /** Locks the payers and returns for each claim, in order, what stands against it if those before it are made. */
-  private async obstaclesTo(tx: Tx, claims: Claimable[]): Promise<(Obstacle | undefined)[]> {
-    if (claims.length === 0) return [];
-    const payers = [...new Map(claims.map(({ funds }) => [keyText(funds.payer), funds.payer])).values()];
-    // Both queries share one round trip and run in this order: calls are counted when the payers are locked.
-    const [locked, counted] = await Promise.all([
-      tx.query<PayerRow>(lockPayers, lockPayers.values({ payers })),
-      tx.query<UnsettledRow>(unsettled, unsettled.values({ payers })),
-    ]);
-    const rows = new Map(locked.map((row) => [keyText(row), row]));
-    const calls = new Map(
-      counted.map((row) => [keyText(row), { count: row.count, baseUnits: BigInt(row.base_units) }]),
-    );
-    return claims.map((claim) => {
-      const key = keyText(claim.funds.payer);
-      const others = calls.get(key)!;
-      const obstacle = this.obstacleTo(claim, rows.get(key)!, others);
-      if (obstacle === undefined) {
-        others.count += 1;
-        others.baseUnits += BigInt(claim.payment.amount_base_units);
-      }
-      return obstacle;
-    });
-  }
-
+  /** @param maxTimeoutSeconds for how long the signature can be settled; undefined if it is not known. */
   private obstacleTo(
-    { payment, maxTimeoutSeconds, leaseMs, funds: { balance, settledBaseUnits } }: Claimable,
-    payer: PayerRow,
-    others: { count: number; baseUnits: bigint },
+    { amount_base_units }: Pick<PaymentRow, 'amount_base_units'>,
+    leaseMs: number,
+    maxTimeoutSeconds: number | undefined,
+    { payer: key, balance, settledBaseUnits }: Funds,
+    payers: LockedPayers,
   ): Obstacle | undefined {
-    if (balance === null && others.count >= this.config.unsettledPerPayer) return 'too_many_unsettled';
+    const payer = payers.get(keyText(key))!;
+    if (balance === null && payer.calls.count >= this.config.unsettledPerPayer) return 'too_many_unsettled';
     // Right after a start the limit is unknown, until the facilitator has named its fee payer.
     if (payer.settles_first_since !== null || leaseMs > (maxTimeoutSeconds ?? Infinity) * 1_000) return 'settled_first';
-    const spent = others.baseUnits + BigInt(payer.settled_base_units) - settledBaseUnits;
-    return balance !== null && spent + BigInt(payment.amount_base_units) > balance ? 'insufficient_funds' : undefined;
+    const spent = payer.calls.baseUnits + BigInt(payer.settled_base_units) - settledBaseUnits;
+    return balance !== null && spent + BigInt(amount_base_units) > balance ? 'insufficient_funds' : undefined;
   }
 
   private async write(tx: Tx, { id }: PaymentRow, { holderId, leaseMs }: Claim): Promise<CallPaymentRow> {

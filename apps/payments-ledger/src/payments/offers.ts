@@ -3,7 +3,7 @@ import type { Currency } from '@market/contracts';
 import { createOffer } from '@market/contracts/payments-ledger';
 import { newId, splitFee, UnavailableError, type Micros } from '@market/kernel';
 import { isRefusal, refuse, type RequestContext, type Refusal } from '@market/messaging';
-import { batchSql, Database, GroupCommit, isUniqueViolation, sql, withParameters, type Tx } from '@market/persistence';
+import { batchSql, Database, GroupCommit, isUniqueViolation, sql, withParameters } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { Budgets } from '../budgets/budgets.js';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
@@ -49,7 +49,7 @@ export type NewOffer = Omit<
   | 'reserved_on'
 > & { offer_key: Buffer; recheck_at: Date | null };
 
-const COLUMNS =
+export const OFFER_COLUMNS =
   `id uuid, relay_request_id text, purpose text, gateway_request_id uuid, pricing_model text, offer_key bytea, buyer_id uuid,
   seller_id uuid, listing_id uuid, listing_name text, listing_slug text, preferred_currency text, body_digest bytea, rail text,
   scheme text, network text, currency text, decimals int, pay_to text, payee text, gross_micros bigint,
@@ -68,7 +68,7 @@ const openOffers = batchSql(
 );
 
 /** Rows are inserted in the order of their keys, so that two processes that quote the same calls do not deadlock. */
-const insert = withParameters({ offers: COLUMNS }, ({ offers }) =>
+const insert = withParameters({ offers: OFFER_COLUMNS }, ({ offers }) =>
   sql(
     'payments.insert',
     `INSERT INTO payments (${offers.columns}, state) SELECT *, 'pending' FROM ${offers.table} ORDER BY offer_key
@@ -91,14 +91,6 @@ const NEW = {
   reserved_on: null,
 } as const;
 
-/** Rows are inserted in the order of their ids, so that two processes that store the same offers do not deadlock. */
-const insertKeyless = withParameters({ offers: COLUMNS }, ({ offers }) =>
-  sql(
-    'payments.insert-keyless',
-    `INSERT INTO payments (${offers.columns}, state) SELECT *, 'pending' FROM ${offers.table} ORDER BY relay_request_id
-     ON CONFLICT (relay_request_id) DO NOTHING RETURNING id`,
-  ),
-);
 const findLive = batchSql(
   `SELECT p.offer_key, ${paymentColumns('p')}, p.state IN ('pending', 'underpaid') AND p.expires_at <= now() AS is_over
    FROM payments p WHERE p.offer_key = ANY($1::bytea[]) AND p.${IS_LIVE}`,
@@ -166,12 +158,6 @@ export class Offers {
     // A keyless offer is never quoted again, so its key only has to be unique.
     const offer_key = createHash('sha256').update(`keyless|${opened.relayRequestId}`).digest();
     return Object.assign(this.toRow(order, option, opened), { offer_key, keyless_offer: sealed });
-  }
-
-  /** Stores keyless offers, and returns the ids of those that no other request has stored already. */
-  async insertKeyless(tx: Tx, offers: NewOffer[]): Promise<Set<string>> {
-    const rows = await tx.query<{ id: string }>(insertKeyless, insertKeyless.values({ offers }));
-    return new Set(rows.map(({ id }) => id));
   }
 
   private async place(draft: NewOffer, context: RequestContext): Promise<PaymentRow> {

@@ -2,9 +2,16 @@ import type { InputOf, OutputOf } from '@market/contracts';
 import { openPayerAccount } from '@market/contracts/identity';
 import { openKeylessPayment } from '@market/contracts/payments-ledger';
 import { isRefusal, MessageBus, refuse, type RequestContext } from '@market/messaging';
-import { Database, GroupCommit, GroupLookup, lookupSql, sql } from '@market/persistence';
+import {
+  Database,
+  GroupCommit,
+  GroupLookup,
+  isForeignKeyViolation,
+  lookupSql,
+  sql,
+  withParameters,
+} from '@market/persistence';
 import { lookupCache } from '@market/runtime';
-import { invariant } from '@market/kernel';
 import { Inject, Injectable } from '@nestjs/common';
 import { exactRoutes, type ExactRoute } from '../rails/exact-routes.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
@@ -15,10 +22,18 @@ import {
   type ExactRequirements,
 } from '../rails/x402/exact-payment.js';
 import { signedBy } from '../rails/x402/exact-signature.js';
-import { Authorizations, payerKeyOf, type SignedPayment } from './authorizations.js';
+import {
+  Authorizations,
+  HOLDINGS,
+  payerKeyOf,
+  storeHoldings,
+  toHoldingRow,
+  type Rejection,
+  type SignedPayment,
+} from './authorizations.js';
 import { ClaimSignedPayment, type Funds, type SignedCall } from './claim-signed-payment.js';
 import { KeylessTermsSeal, type KeylessTerms } from './keyless-terms.js';
-import { Offers, type NewOffer } from './offers.js';
+import { OFFER_COLUMNS, Offers, type NewOffer } from './offers.js';
 import {
   isForCall,
   moneyOf,
@@ -51,16 +66,26 @@ const find = sql(
   lookupSql(`SELECT ${paymentColumns('p')} FROM payments p WHERE p.relay_request_id = asked.key`),
 );
 
+/**
+ * Stores offers with the authorizations that pay them. Neither is stored if the authorization was used before. An offer
+ * that another authorization has paid violates `authorizations_payment_id_fkey`.
+ */
+const open = withParameters({ offers: OFFER_COLUMNS, holdings: HOLDINGS }, ({ offers, holdings }) =>
+  sql(
+    'payments.open-keyless',
+    `${storeHoldings(holdings.table)}
+     INSERT INTO payments (${offers.columns}, state, authorization_id, verified_at, retry_until, fence, holder_id,
+       claimed_at, lease_until)
+     SELECT offers.*, a.state, a.id, now(), a.retry_until, a.claims, a.holder_id, a.claimed_at, a.lease_until
+     FROM ${offers.table} JOIN asked a ON a.payment_id = offers.id JOIN stored ON stored.id = a.id
+     ORDER BY offers.relay_request_id
+     ON CONFLICT (relay_request_id) DO NOTHING RETURNING ${paymentColumns('payments')}`,
+  ),
+);
+
 /** An offer to store, with the authorization that pays it. */
 interface Opening extends Omit<SignedCall, 'payment'> {
   offer: NewOffer;
-}
-
-/** Rolls back the transaction if the authorization could not be held. */
-class NotHeld extends Error {
-  constructor(readonly reason: string) {
-    super(reason);
-  }
 }
 
 const rejected = (reason: string): Output => ({ outcome: 'rejected', reason });
@@ -77,7 +102,7 @@ export class OpenKeylessPayment {
     this.openAccount(walletAddress, context),
   );
   private readonly payments: GroupLookup<PaymentRow>;
-  private readonly openings = new GroupCommit<Opening, Opened | null>((items) => this.store(items));
+  private readonly openings = new GroupCommit<Opening, CallPaymentRow | null>((items) => this.store(items));
 
   constructor(
     private readonly database: Database,
@@ -113,18 +138,13 @@ export class OpenKeylessPayment {
     // A disabled wallet may still request the result of an earlier payment.
     if (!known && !mayPay) throw refuse(openKeylessPayment, 'wallet_cannot_pay', {});
     if (buyerId === input.listing.sellerId) throw refuse(openKeylessPayment, 'own_listing', {});
-    try {
-      const { payment, claim } = known
-        ? { payment: known, claim: isRepeated(input, known) ? known : null }
-        : await this.open(buyerId, offered, checked!.authorization, funds!, input, context);
-      // An offer that another wallet has paid cannot be used again.
-      return payment.buyer_id === buyerId
-        ? opened(payment, claim, offered.requirements)
-        : rejected('accepted_mismatch');
-    } catch (error) {
-      if (error instanceof NotHeld) return rejected(error.reason);
-      throw error;
-    }
+    const result = known
+      ? { payment: known, claim: isRepeated(input, known) ? known : null }
+      : await this.open(buyerId, offered, checked!.authorization, funds!, input, context);
+    if ('rejected' in result) return rejected(result.rejected);
+    const { payment, claim } = result;
+    // An offer that another wallet has paid cannot be used again.
+    return payment.buyer_id === buyerId ? opened(payment, claim, offered.requirements) : rejected('accepted_mismatch');
   }
 
   private read({ accepted: { extra } }: ExactPayload): Offered | undefined {
@@ -173,64 +193,60 @@ export class OpenKeylessPayment {
     funds: Funds,
     input: Input,
     context: RequestContext,
-  ): Promise<Opened> {
+  ): Promise<Opened | Rejection> {
     const { listing, gatewayRequestId, bodyDigest, authorization: text, leaseMs } = input;
     const { relayRequestId } = requirements.extra;
     const { payTo, payee, amountBaseUnits, priceMicros, feeBps, expiresAt } = terms;
-    if (expiresAt.getTime() <= Date.now()) throw new NotHeld('offer_expired');
+    if (expiresAt.getTime() <= Date.now()) return { rejected: 'offer_expired' };
     const purchasable = {
       purpose: 'call',
       gateway_request_id: gatewayRequestId,
       body_digest: Buffer.from(bodyDigest, 'hex'),
       pricing_model: null,
     } as const;
-    const inserted = await this.openings.submit({
-      offer: this.offers.keylessRow(
-        { buyerId, listing, priceMicros, purchasable },
-        { rail, route },
-        { relayRequestId, payTo, payee, amountBaseUnits, feeBps, expiresAt },
-        sealed,
-      ),
-      examined: { requirements, authorization, text, leaseMs },
-      funds,
-      holderId: input.holderId,
-      context,
-    });
-    if (inserted) return inserted;
+    const offer = this.offers.keylessRow(
+      { buyerId, listing, priceMicros, purchasable },
+      { rail, route },
+      { relayRequestId, payTo, payee, amountBaseUnits, feeBps, expiresAt },
+      sealed,
+    );
+    const examined = { requirements, authorization, text, leaseMs };
+    const stored = await this.openings.submit({ offer, examined, funds, holderId: input.holderId, context });
+    if (stored) return { payment: stored, claim: stored.state === 'in_flight' ? stored : null };
     const payment = await this.find(requirements);
-    invariant(payment, 'an offer that another process stored is there');
-    return { payment, claim: null };
+    return payment
+      ? { payment, claim: null }
+      : { rejected: await this.authorizations.reasonAgainst({ paymentId: offer.id, examined }) };
   }
 
   /**
    * Stores the offers of calls that arrive together, in one transaction.
-   * @returns null for an offer that another request has stored already.
+   * @returns null for an offer that was stored before, or whose authorization was used before.
    */
-  private store(items: Opening[]): Promise<(Opened | null)[]> {
-    return this.database.transaction(async (tx) => {
-      const inserted = await this.offers.insertKeyless(
-        tx,
-        items.map(({ offer }) => offer),
-      );
-      const stored = items.filter(({ offer }) => inserted.has(offer.id));
-      const holdings = await this.claimSigned.holdAll(
-        tx,
-        stored.map(({ offer, ...call }) => ({
-          ...call,
-          payment: { id: offer.id, amount_base_units: offer.amount_base_units, budgets: null },
-        })),
-      );
-      const opened = new Map(
-        stored.map((item, index): [Opening, Opened] => {
-          const holding = holdings[index]!;
-          if ('rejected' in holding) throw new NotHeld(holding.rejected);
-          const { held: payment } = holding;
-          invariant(payment && isForCall(payment), 'an offer that was just written is pending');
-          return [item, { payment, claim: payment.state === 'in_flight' ? payment : null }];
-        }),
-      );
-      return items.map((item) => opened.get(item) ?? null);
-    });
+  private async store(items: Opening[]): Promise<(CallPaymentRow | null)[]> {
+    try {
+      const { rows } = await this.database.transaction(async (tx) => {
+        const payers = await this.claimSigned.lockPayers(
+          tx,
+          items.map(({ funds }) => funds.payer),
+        );
+        const holdings = items.map((item) => {
+          const { id, amount_base_units } = item.offer;
+          const holderId = this.claimSigned.holderOf(
+            { ...item, payment: { id, amount_base_units, budgets: null } },
+            payers,
+          );
+          return toHoldingRow({ paymentId: id, examined: item.examined, holderId });
+        });
+        return tx.send<CallPaymentRow>(open, open.values({ offers: items.map(({ offer }) => offer), holdings }));
+      });
+      const stored = new Map((await rows).map((row) => [row.id, row]));
+      return items.map(({ offer }) => stored.get(offer.id) ?? null);
+    } catch (error) {
+      // In a group, each offer is then stored alone.
+      if (items.length === 1 && isForeignKeyViolation(error, 'authorizations_payment_id_fkey')) return [null];
+      throw error;
+    }
   }
 }
 

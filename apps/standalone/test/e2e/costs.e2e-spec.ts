@@ -101,7 +101,7 @@ inEachMode('what a request asks of PostgreSQL', ({ mode, databaseUrl }) => {
     expect(await costsOf((n) => post(wrapFetchWithPayment(fetch, client), n), 200)).toEqual([
       'payments_ledger: payments.find-keyless (1)',
       'payments_ledger: payers.settled (1)',
-      'payments_ledger: payments.insert-keyless, payers.lock, authorizations.unsettled, authorizations.hold (4)',
+      'payments_ledger: payers.lock, authorizations.unsettled, payments.open-keyless (2)',
       'gateway: gateway-requests.insert-quotes (1)',
       'gateway: gateway-requests.store-deliveries (1)',
       'payments_ledger: authorizations.begin (1)',
@@ -125,8 +125,8 @@ inEachMode('what a request asks of PostgreSQL', ({ mode, databaseUrl }) => {
       'payments_ledger: payments.find-by-relay-id (1)',
       'payments_ledger: sandbox.transfers-to (1)',
       'payments_ledger: payers.settled (1)',
-      'payments_ledger: payments.lock-all, sandbox.transfers-to, payers.lock, authorizations.unsettled, ' +
-        'authorizations.hold (5)',
+      'payments_ledger: payments.lock-all, payers.lock, authorizations.unsettled, sandbox.transfers-to, ' +
+        'authorizations.hold (3)',
       'gateway: gateway-requests.store-deliveries (1)',
       'payments_ledger: authorizations.begin (1)',
       'payments_ledger: sandbox.transfer-authorized (1)',
