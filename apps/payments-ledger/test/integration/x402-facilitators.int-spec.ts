@@ -1,9 +1,12 @@
 import { ExactEvmScheme } from '@x402/evm/exact/client';
+import { once } from 'node:events';
 import { randomBytes } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { generatePrivateKey, privateKeyToAccount, privateKeyToAddress } from 'viem/accounts';
 import { bytesToHex, type Address } from 'viem';
 import { parsePayload, type ExactPayload, type ExactRequirements } from '../../src/rails/x402/exact-payment.js';
-import type { Facilitator } from '../../src/rails/x402/facilitator.js';
+import type { Facilitator, Verification } from '../../src/rails/x402/facilitator.js';
 import { HttpFacilitator } from '../../src/rails/x402/http-facilitator.js';
 import { LocalFacilitator } from '../../src/rails/x402/local-facilitator.js';
 import { startEvmHarness, type EvmHarness } from '../support/evm-harness.js';
@@ -132,6 +135,37 @@ describe('facilitators on a real chain', () => {
       const away = new HttpFacilitator({ url: 'http://127.0.0.1:9', timeoutMs: 300 });
       await expect(away.verify(payload, asked)).rejects.toThrow();
       await expect(away.settle(payload, asked)).rejects.toThrow();
+    });
+
+    it('follows a redirect, and takes an answer only if its size and its status are right', async () => {
+      const answers: Record<string, [number, Record<string, string>, string]> = {
+        '/old/verify': [308, { location: '/new/verify' }, ''],
+        '/new/verify': [200, {}, JSON.stringify({ isValid: true })],
+        '/large/verify': [200, {}, JSON.stringify({ isValid: true, more: 'x'.repeat(300_000) })],
+        '/denied/verify': [402, {}, JSON.stringify({ isValid: true })],
+        '/refused/verify': [402, {}, JSON.stringify({ isValid: false, invalidReason: 'insufficient_funds' })],
+      };
+      const server = createServer((request, response) => {
+        const [status, headers, body] = answers[request.url!]!;
+        request.resume().on('end', () => response.writeHead(status, headers).end(body));
+      }).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const asked = requirements();
+      const payload = await signed(asked);
+      const verified = (path: string): Promise<Verification> =>
+        new HttpFacilitator({
+          url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
+          timeoutMs: 1_000,
+        }).verify(payload, asked);
+      try {
+        expect(await verified('/old/')).toEqual({ valid: true });
+        await expect(verified('/large')).rejects.toThrow();
+        await expect(verified('/denied')).rejects.toThrow('402');
+        expect(await verified('/refused')).toEqual({ valid: false, reason: 'insufficient_funds' });
+      } finally {
+        server.close();
+        server.closeAllConnections();
+      }
     });
 
     it('shows its key', async () => {

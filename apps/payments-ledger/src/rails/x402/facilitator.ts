@@ -69,11 +69,11 @@ export function settlementFrom({
   errorReason,
 }: {
   success: boolean;
-  transaction?: string;
-  errorReason?: string;
+  transaction?: string | null | undefined;
+  errorReason?: string | null | undefined;
 }): Settlement {
   if (!success) return refusedOrThrow(errorReason);
-  if (transaction === undefined || !TRANSACTION_ID_PATTERN.test(transaction))
+  if (!transaction || !TRANSACTION_ID_PATTERN.test(transaction))
     throw new Error('the facilitator names no transaction of its settlement');
   return { settled: true, transactionHash: transaction };
 }
@@ -83,7 +83,7 @@ export function settlementFrom({
  * no money can have moved. After any other reason a transaction may still be in progress, and a used nonce may come
  * from our own earlier attempt.
  */
-export function refusedOrThrow(reason: string | undefined): Settlement {
+function refusedOrThrow(reason: string | null | undefined): Settlement {
   if (
     reason &&
     /^(invalid_|insufficient_|unsupported_)/.test(reason) &&
