@@ -21,16 +21,17 @@ export const HOLDINGS = `id uuid, payment_id uuid, network text, asset text, pay
   payload text, lease_ms int, holder_id uuid`;
 /**
  * The beginning of a statement that holds authorizations: `asked` has the new values of their payments, and `stored`
- * the authorizations that no payment had used. The call may be retried for as long as the authorization can still be settled afterwards. A
- * payment with a holder is claimed for it.
+ * the authorizations that no payment had used. The call may be retried for as long as the authorization can still be
+ * settled afterwards. A payment with a holder is claimed for it, from now on and not from the begin of the transaction,
+ * which may have waited for locks.
  */
 export const storeHoldings = (holdings: string): string =>
   `WITH asked AS (
      SELECT *, to_timestamp(valid_before) AS valid_until, num_nonnulls(holder_id) AS claims,
        CASE WHEN holder_id IS NULL THEN 'verified' ELSE 'in_flight' END AS state,
        to_timestamp(valid_before) - lease_ms * interval '1 millisecond' AS retry_until,
-       CASE WHEN holder_id IS NOT NULL THEN now() END AS claimed_at,
-       CASE WHEN holder_id IS NOT NULL THEN now() + lease_ms * interval '1 millisecond' END AS lease_until
+       CASE WHEN holder_id IS NOT NULL THEN clock_timestamp() END AS claimed_at,
+       CASE WHEN holder_id IS NOT NULL THEN clock_timestamp() + lease_ms * interval '1 millisecond' END AS lease_until
      FROM ${holdings}
    ), stored AS (
      INSERT INTO authorizations (id, payment_id, state, network, asset, payer, nonce, valid_before, payload)
@@ -253,20 +254,11 @@ export class Authorizations {
 
   /**
    * Stores authorizations with the commit of the transaction, at most one for each payment.
-   * @returns what returns the result of each, in order, after the commit.
+   * @returns what returns, after the commit, the payments that they pay. Those of the others were used before.
    */
-  sendAll(tx: Tx, holdings: Holding[]): () => Promise<(Held | Rejection)[]> {
-    if (holdings.length === 0) return () => Promise.resolve([]);
-    const { rows } = tx.send<PaymentRow>(hold, hold.values({ holdings: holdings.map(toHoldingRow) }));
-    return async () => {
-      const held = new Map((await rows).map((row) => [row.id, row]));
-      return Promise.all(
-        holdings.map(async (holding) => {
-          const row = held.get(holding.paymentId);
-          return row ? { held: row } : { rejected: await this.reasonAgainst(holding) };
-        }),
-      );
-    };
+  sendAll(tx: Tx, holdings: Holding[]): { rows: Promise<PaymentRow[]> } {
+    if (holdings.length === 0) return { rows: Promise.resolve([]) };
+    return tx.send<PaymentRow>(hold, hold.values({ holdings: holdings.map(toHoldingRow) }));
   }
 
   /** Why an authorization could not be held: a payment has used it before. */

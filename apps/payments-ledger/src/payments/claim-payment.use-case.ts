@@ -7,7 +7,7 @@ import { Injectable } from '@nestjs/common';
 import { Budgets } from '../budgets/budgets.js';
 import { Authorizations, payerKeyOf, type Held, type Rejection } from './authorizations.js';
 import { ClaimHolders } from './claim-holders.js';
-import { ClaimSignedPayment, type SignedCall } from './claim-signed-payment.js';
+import { AGAIN, ClaimSignedPayment, haveSameSignature, type SignedCall } from './claim-signed-payment.js';
 import { ReconcilePayment, type LockedPayment } from './reconcile-payment.js';
 import { mayGetMoney } from './payment-state.js';
 import {
@@ -26,6 +26,7 @@ type Input = InputOf<typeof claimPayment>;
 type Output = OutputOf<typeof claimPayment>;
 type Claim = Input & { buyerId: string };
 type Found = CallPaymentRow & LockedPayment;
+type Holding = Held | Rejection | null | typeof AGAIN;
 
 /** Each id is looked up separately, in the given order, because a join would read every verified payment. */
 const claim = batchSql(
@@ -70,7 +71,7 @@ const PENDING_RETRY_SECONDS = 2;
 @Injectable()
 export class ClaimPayment {
   private readonly claims = new GroupCommit<Claim, CallPaymentRow | null>((items) => this.write(items));
-  private readonly holdings = new GroupCommit<SignedCall, Held | Rejection>((calls) => this.holdAll(calls));
+  private readonly holdings = new GroupCommit<SignedCall, Holding>((calls) => this.holdAll(calls));
   private readonly payments: GroupLookup<LockedPayment>;
 
   constructor(
@@ -165,38 +166,48 @@ export class ClaimPayment {
     if ('rejected' in examined) return this.reject(payment, examined.rejected);
     const { requirements, authorization } = examined;
     const funds = await this.claimSigned.fundsOf(payerKeyOf(requirements, authorization.payer), examined);
-    const result = await this.holdings.submit({ payment, examined, funds, holderId: input.holderId, context });
+    const call = { payment, examined, funds, holderId: input.holderId, context };
+    let result = await this.holdings.submit(call);
+    while (result === AGAIN) result = await this.holdings.submit(call);
+    result ??= { rejected: await this.authorizations.reasonAgainst({ paymentId: payment.id, examined }) };
     if ('rejected' in result) return this.reject(payment, result.rejected);
     return result.held?.state === 'in_flight' && isForCall(result.held) ? toClaim(result.held) : undefined;
   }
 
-  /** Signatures that arrive together are held in one transaction. */
-  private async holdAll(calls: SignedCall[]): Promise<(Held | Rejection)[]> {
-    const { results, payable, holdings } = await this.database.transaction(async (tx) => {
-      const paymentIds = calls.map(({ payment }) => payment.id);
+  /**
+   * Signatures that arrive together are held in one transaction.
+   * @returns null for a signature that was used before.
+   */
+  private async holdAll(calls: SignedCall[]): Promise<Holding[]> {
+    const firsts = new Map(calls.toReversed().map((call) => [call.payment.id, call]));
+    const { results, sent } = await this.database.transaction(async (tx) => {
       const payerKeys = calls.map(({ funds }) => funds.payer);
-      // They share a round trip and run in this order: payments are locked before payers everywhere.
+      // They share a round trip and run in this order: existing payments are locked before payers everywhere.
       const [payments, payers] = await Promise.all([
-        this.reconcilePayment.lockAll(tx, paymentIds),
+        this.reconcilePayment.lockAll(tx, [...firsts.keys()]),
         this.claimSigned.lockPayers(tx, payerKeys),
       ]);
       const results = await this.authorizations.unpayableOf(tx, [...payments.values()]);
-      // If a payment occurs twice in a group, only the first authorization is held.
-      const firsts = [...new Map(calls.toReversed().map((call) => [call.payment.id, call])).values()].toReversed();
-      const payable = firsts.filter(({ payment }) => !results.has(payment.id));
-      const holdings = this.authorizations.sendAll(
+      for (const id of firsts.keys()) if (!payments.has(id)) results.set(id, { held: null });
+      const payable = calls.filter((call) => firsts.get(call.payment.id) === call && !results.has(call.payment.id));
+      const sent = this.authorizations.sendAll(
         tx,
-        payable.map((call) => ({
-          paymentId: call.payment.id,
-          examined: call.examined,
-          holderId: this.claimSigned.holderOf(call, payers),
-        })),
+        payable.map((call) => {
+          const payment = payments.get(call.payment.id)!;
+          const holderId = this.claimSigned.holderOf({ ...call, payment }, payers);
+          return { paymentId: payment.id, examined: call.examined, holderId };
+        }),
       );
-      return { results, payable, holdings };
+      return { results, sent };
     });
-    const held = await holdings();
-    const byCall = new Map(payable.map((call, index) => [call, held[index]!]));
-    return calls.map((call) => byCall.get(call) ?? results.get(call.payment.id) ?? { held: null });
+    const held = new Map((await sent.rows).map((row) => [row.id, row]));
+    return calls.map((call) => {
+      const { id } = call.payment;
+      const [result, first, row] = [results.get(id), firsts.get(id)!, held.get(id)];
+      if (result) return result;
+      if (!haveSameSignature(call, first)) return AGAIN;
+      return row ? { held: call === first ? row : null } : null;
+    });
   }
 
   private reject(payment: PaymentRow, reason: string): Output {

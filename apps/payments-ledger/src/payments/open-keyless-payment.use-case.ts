@@ -31,7 +31,7 @@ import {
   type Rejection,
   type SignedPayment,
 } from './authorizations.js';
-import { ClaimSignedPayment, type Funds, type SignedCall } from './claim-signed-payment.js';
+import { AGAIN, ClaimSignedPayment, haveSameSignature, type Funds, type SignedCall } from './claim-signed-payment.js';
 import { KeylessTermsSeal, type KeylessTerms } from './keyless-terms.js';
 import { OFFER_COLUMNS, Offers, type NewOffer } from './offers.js';
 import {
@@ -67,13 +67,16 @@ const find = sql(
 );
 
 /**
- * Stores offers with the authorizations that pay them. Neither is stored if the authorization was used before. An offer
- * that another authorization has paid violates `authorizations_payment_id_fkey`.
+ * Stores offers with the authorizations that pay them: those that no request has stored and that pay with an
+ * authorization that was not used before. If another process stores an offer with another authorization meanwhile,
+ * `authorizations_payment_id_fkey` is violated.
  */
 const open = withParameters({ offers: OFFER_COLUMNS, holdings: HOLDINGS }, ({ offers, holdings }) =>
   sql(
     'payments.open-keyless',
-    `${storeHoldings(holdings.table)}
+    `${storeHoldings(`(
+       SELECT holdings.* FROM ${holdings.table} JOIN ${offers.table} ON offers.id = holdings.payment_id
+       WHERE NOT EXISTS (SELECT FROM payments p WHERE p.relay_request_id = offers.relay_request_id)) AS holdings`)}
      INSERT INTO payments (${offers.columns}, state, authorization_id, verified_at, retry_until, fence, holder_id,
        claimed_at, lease_until)
      SELECT offers.*, a.state, a.id, now(), a.retry_until, a.claims, a.holder_id, a.claimed_at, a.lease_until
@@ -102,7 +105,9 @@ export class OpenKeylessPayment {
     this.openAccount(walletAddress, context),
   );
   private readonly payments: GroupLookup<PaymentRow>;
-  private readonly openings = new GroupCommit<Opening, CallPaymentRow | null>((items) => this.store(items));
+  private readonly openings = new GroupCommit<Opening, CallPaymentRow | null | typeof AGAIN>((items) =>
+    this.store(items),
+  );
 
   constructor(
     private readonly database: Database,
@@ -211,7 +216,9 @@ export class OpenKeylessPayment {
       sealed,
     );
     const examined = { requirements, authorization, text, leaseMs };
-    const stored = await this.openings.submit({ offer, examined, funds, holderId: input.holderId, context });
+    const opening = { offer, examined, funds, holderId: input.holderId, context };
+    let stored = await this.openings.submit(opening);
+    while (stored === AGAIN) stored = await this.openings.submit(opening);
     if (stored) return { payment: stored, claim: stored.state === 'in_flight' ? stored : null };
     const payment = await this.find(requirements);
     return payment
@@ -223,25 +230,26 @@ export class OpenKeylessPayment {
    * Stores the offers of calls that arrive together, in one transaction.
    * @returns null for an offer that was stored before, or whose authorization was used before.
    */
-  private async store(items: Opening[]): Promise<(CallPaymentRow | null)[]> {
+  private async store(items: Opening[]): Promise<(CallPaymentRow | null | typeof AGAIN)[]> {
+    const firsts = new Map(items.toReversed().map((item) => [item.offer.relay_request_id, item]));
+    const isTurnOf = (item: Opening): boolean => haveSameSignature(item, firsts.get(item.offer.relay_request_id)!);
+    const turns = items.filter(isTurnOf);
     try {
       const { rows } = await this.database.transaction(async (tx) => {
         const payers = await this.claimSigned.lockPayers(
           tx,
-          items.map(({ funds }) => funds.payer),
+          turns.map(({ funds }) => funds.payer),
         );
-        const holdings = items.map((item) => {
+        const holdings = turns.map((item) => {
           const { id, amount_base_units } = item.offer;
-          const holderId = this.claimSigned.holderOf(
-            { ...item, payment: { id, amount_base_units, budgets: null } },
-            payers,
-          );
+          const payment = { id, amount_base_units, budgets: null };
+          const holderId = this.claimSigned.holderOf({ ...item, payment }, payers);
           return toHoldingRow({ paymentId: id, examined: item.examined, holderId });
         });
-        return tx.send<CallPaymentRow>(open, open.values({ offers: items.map(({ offer }) => offer), holdings }));
+        return tx.send<CallPaymentRow>(open, open.values({ offers: turns.map(({ offer }) => offer), holdings }));
       });
       const stored = new Map((await rows).map((row) => [row.id, row]));
-      return items.map(({ offer }) => stored.get(offer.id) ?? null);
+      return items.map((item) => stored.get(item.offer.id) ?? (isTurnOf(item) ? null : AGAIN));
     } catch (error) {
       // In a group, each offer is then stored alone.
       if (items.length === 1 && isForeignKeyViolation(error, 'authorizations_payment_id_fkey')) return [null];

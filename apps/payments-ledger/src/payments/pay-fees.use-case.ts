@@ -166,12 +166,12 @@ export class PayFees {
     const known = await this.reconcilePayment.lock(tx, id);
     if (known.state === 'expired') return { rejected: 'offer_expired' };
     if (known.state !== 'pending') return { known };
-    if (known.is_expired) return { rejected: 'offer_expired' };
     // A settlement locks the payment first and the seller second, so this transaction uses the same order.
     await tx.query(lockSeller, [sellerId]);
     const [others] = await tx.query<{ micros: string }>(unsettled, [sellerId]);
     if (terms.priceMicros > (await this.due(tx, sellerId)) - BigInt(others!.micros))
       return { rejected: 'more_than_due' };
+    if (known.is_expired) return { rejected: 'offer_expired' };
     const examined = { requirements, authorization, text, leaseMs: 0 };
     const holding = await this.authorizations.store(tx, { paymentId: id, examined, holderId: null });
     if ('rejected' in holding) return holding;

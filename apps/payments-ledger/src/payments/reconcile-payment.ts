@@ -75,7 +75,7 @@ export class ReconcilePayment {
     return payment;
   }
 
-  /** Locks payments in the order of their ids, so that two groups do not deadlock, and returns them by id. */
+  /** Locks payments in the order of their ids, so that two groups that do so do not deadlock. Returns them by id. */
   async lockAll(tx: Tx, paymentIds: string[]): Promise<Map<string, LockedPayment>> {
     const rows = await tx.query<LockedPayment>(lockAll, [[...new Set(paymentIds)]]);
     return new Map(rows.map((row) => [row.id, row]));

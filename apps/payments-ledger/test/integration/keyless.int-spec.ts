@@ -98,22 +98,24 @@ describe('a keyless payment', () => {
     expect(opened.filter(({ claim }) => claim)).toHaveLength(1);
   });
 
-  it('is opened beside others that arrive with it, of which one signature pays two offers and one offer comes twice', async () => {
+  it('is opened beside others that arrive with it, of which one signature pays two offers and two offers come twice', async () => {
     const payer = newPayer();
     const orders = Array.from({ length: 12 }, () => newOrder());
     const inputs = await Promise.all(orders.map((order, n) => offered(n % 2 === 0 ? payer : newPayer(), order)));
     const other = await offered(payer, orders[4]!);
-    const { accepted } = JSON.parse(other.authorization) as { accepted: Offered['offer']['x402'] };
-    const moved = {
-      ...other,
-      authorization: movedTo({ offer: { x402: accepted } } as Offered, inputs[4]!.authorization),
-    };
+    const offerOf = ({ authorization }: typeof other): Offered =>
+      ({ offer: { x402: (JSON.parse(authorization) as { accepted: unknown }).accepted } }) as Offered;
+    const moved = { ...other, authorization: movedTo(offerOf(other), inputs[4]!.authorization) };
     const twice = { ...inputs[7]!, gatewayRequestId: newId(), holderId: newId() };
+    const rival = { ...inputs[9]!, authorization: await signed(offerOf(inputs[9]!), newPayer()) };
     const outcomes = await Promise.all(
-      [moved, ...inputs, twice].map((input) => harness.gateway.request(openKeylessPayment, input, newRequestContext())),
+      [moved, ...inputs, twice, rival].map((input) =>
+        harness.gateway.request(openKeylessPayment, input, newRequestContext()),
+      ),
     );
     expect(outcomes.filter(({ outcome }) => outcome !== 'opened')).toEqual([
       { outcome: 'rejected', reason: 'invalid_exact_evm_nonce_already_used' },
+      { outcome: 'rejected', reason: 'accepted_mismatch' },
     ]);
     const opened = outcomes.filter((outcome): outcome is Opened => outcome.outcome === 'opened');
     expect(opened.filter(({ claim }) => claim)).toHaveLength(12);

@@ -44,15 +44,26 @@ const supported = {
  * A refusal may also come with a status below 500.
  */
 export class HttpFacilitator extends Facilitator {
-  private readonly dispatcher: Dispatcher = new Agent({ maxResponseSize: MAX_ANSWER_BYTES }).compose(
-    interceptors.redirect({ maxRedirections: MAX_REDIRECTIONS }),
-  );
+  private readonly dispatcher: Dispatcher;
+  private readonly headers: Record<string, string>;
   private readonly logger = new Logger('HttpFacilitator');
   private readonly feePayers = new Map<string, string>();
   private supportedAskedAt = 0;
 
   constructor(private readonly settings: HttpFacilitatorSettings) {
     super();
+    const { apiKey, timeoutMs } = settings;
+    // The signal of a request does not end an attempt to connect.
+    this.dispatcher = new Agent({ maxResponseSize: MAX_ANSWER_BYTES, connect: { timeout: timeoutMs } }).compose(
+      interceptors.redirect({ maxRedirections: MAX_REDIRECTIONS }),
+    );
+    this.headers = {
+      'content-type': 'application/json',
+      accept: 'application/json',
+      'accept-encoding': 'identity',
+      'user-agent': 'agent-marketplace',
+      ...(apiKey && { authorization: `Bearer ${apiKey}` }),
+    };
   }
 
   /**
@@ -94,10 +105,10 @@ export class HttpFacilitator extends Facilitator {
     { answer, refusal }: { answer: z.ZodType<Answer>; refusal: z.ZodType<Answer> },
     body?: string,
   ): Promise<Answer> {
-    const { url, apiKey, timeoutMs } = this.settings;
+    const { url, timeoutMs } = this.settings;
     const { statusCode, body: answered } = await request(`${url.replace(/\/+$/, '')}/${operation}`, {
       method: body === undefined ? 'GET' : 'POST',
-      headers: { 'content-type': 'application/json', ...(apiKey && { authorization: `Bearer ${apiKey}` }) },
+      headers: this.headers,
       body,
       dispatcher: this.dispatcher,
       signal: AbortSignal.timeout(timeoutMs),
