@@ -13,6 +13,7 @@ import {
   eventually,
   startMarketplace,
   startSolanaNode,
+  withClient,
   type ProcessName,
   type RunningMarketplace,
   type SolanaNode,
@@ -244,6 +245,40 @@ inEachMode('money', ({ mode }) => {
     expected.post(accountsOf.fees(seller.id), -fee);
   };
 
+  /**
+   * A signature for a call that was not delivered moves no money, unless the payer had to pay before the call, as after a
+   * settlement whose outcome was unknown for a while. That money is owed back at the end of the call's window.
+   */
+  const notSoldBySignature = async (
+    buyer: Agent,
+    seller: Agent,
+    gross: bigint,
+    { x402 }: Offer,
+    [network, payer]: [string, string] = [NETWORK, walletOf(buyer)],
+  ): Promise<void> => {
+    const { payTo, extra } = x402!.accepts.find((accepted) => accepted.network === network)!;
+    const find = async (): Promise<{ id: string; state: string; is_paid: boolean }> => {
+      const { rows } = await withClient(marketplace.databaseUrl, (client) =>
+        client.query<{ id: string; state: string; is_paid: boolean }>(
+          `SELECT id, state, transaction_hash IS NOT NULL AS is_paid FROM payments_ledger.payments
+           WHERE relay_request_id = $1`,
+          [(extra as { relayRequestId: string }).relayRequestId],
+        ),
+      );
+      return rows[0]!;
+    };
+    const { id, is_paid } = await eventually(find, { withinMs: 60_000, everyMs: 200 });
+    if (!is_paid) return;
+    await giveUp(id);
+    await eventually(async () => expect(await find()).toMatchObject({ state: 'refund_due' }), {
+      withinMs: 60_000,
+      everyMs: 200,
+    });
+    expected.move(payer, payTo, gross);
+    expected.post(accountsOf.refunds(buyer.id), gross);
+    if (payTo !== operator) expected.post(accountsOf.owed(seller.id), -gross);
+  };
+
   /** Ends the retry window of the call. */
   const giveUp = (paymentId: string): Promise<unknown> =>
     eventually(() => letTimePass(marketplace, { window: paymentId }), { withinMs: 60_000, everyMs: 200 });
@@ -282,18 +317,21 @@ inEachMode('money', ({ mode }) => {
         const [pay, paid] = noting(signs(buyer));
         await call(buyer.market, { pay, originChainId: CHAIN_ID });
         if (isDelivered) soldBySignature(buyer, seller, gross, paid());
+        else await notSoldBySignature(buyer, seller, gross, paid());
         return;
       }
       case 'without a key': {
         const [pay, paid] = noting(signs(buyer));
         await call(new Marketplace({ baseUrl: marketplace.baseUrl }), { pay });
         if (isDelivered) soldBySignature(buyer, seller, gross, paid());
+        else await notSoldBySignature(buyer, seller, gross, paid());
         return;
       }
       case 'solana': {
         const [payer, payee] = [BUYERS_ON_SOLANA[draw.buyer]!, SELLERS_ON_SOLANA[draw.seller]!.address];
-        await call(buyer.market, { pay: signsOnSolana(payer), originChainId: solana.network });
-        if (!isDelivered) return;
+        const [pay, paid] = noting(signsOnSolana(payer));
+        await call(buyer.market, { pay, originChainId: solana.network });
+        if (!isDelivered) return notSoldBySignature(buyer, seller, gross, paid(), [solana.network, payer.address]);
         expected.post(accountsOf.payments(buyer.id), -gross);
         expected.post(accountsOf.received(seller.id, `${solana.network}:${payee}`), gross);
         expected.post(accountsOf.fees(seller.id), -ExpectedMoney.feeOf(gross));
