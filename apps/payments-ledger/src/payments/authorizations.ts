@@ -17,6 +17,7 @@ import { messageOf } from './message-of.js';
 import { ReconcilePayment, type LockedPayment } from './reconcile-payment.js';
 import { paymentColumns, watchedOffer, type PaymentRow } from './payment.js';
 
+/** The columns of the authorizations that a statement holds, as `toHoldingRow` returns them. */
 export const HOLDINGS = `id uuid, payment_id uuid, network text, asset text, payer text, nonce text, valid_before bigint,
   payload text, lease_ms int, holder_id uuid`;
 /**
@@ -254,7 +255,8 @@ export class Authorizations {
 
   /**
    * Stores authorizations with the commit of the transaction, at most one for each payment.
-   * @returns what returns, after the commit, the payments that they pay. Those of the others were used before.
+   * @returns the payments that they pay, to be awaited after the commit. An authorization whose payment is missing was
+   * used before.
    */
   sendAll(tx: Tx, holdings: Holding[]): { rows: Promise<PaymentRow[]> } {
     if (holdings.length === 0) return { rows: Promise.resolve([]) };
