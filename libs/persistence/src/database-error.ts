@@ -7,8 +7,13 @@ const RETRYABLE = new Set(['40001', '40P01']);
 const UNAVAILABLE =
   /^(08...|57P0[1-5]|53[0-4]..|55P03|57014|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/;
 /** TypeORM releases a query runner by itself when its connection broke between two statements. */
-const UNAVAILABLE_TEXT =
-  /Connection terminated|timeout exceeded when trying to connect|Client was closed|Client has encountered a connection error|Query runner already released/;
+const UNAVAILABLE_TEXTS = [
+  'Connection terminated',
+  'timeout exceeded when trying to connect',
+  'Client was closed',
+  'Client has encountered a connection error',
+  'Query runner already released',
+];
 
 export const codeOf = (error: unknown): string | undefined => (error as { code?: string } | null)?.code;
 
@@ -30,7 +35,11 @@ function isViolation(code: string, error: unknown, constraint: string): boolean 
 /** Converts errors of an unreachable database into `UnavailableError`, and returns other errors unchanged. */
 export function asUnavailable(error: unknown): unknown {
   const text = error instanceof Error ? error.message : '';
-  if (UNAVAILABLE.test(codeOf(error) ?? '') || UNAVAILABLE_TEXT.test(text) || isRetryable(error))
+  if (
+    UNAVAILABLE.test(codeOf(error) ?? '') ||
+    UNAVAILABLE_TEXTS.some((part) => text.includes(part)) ||
+    isRetryable(error)
+  )
     return new UnavailableError('PostgreSQL', { cause: error });
   return error;
 }

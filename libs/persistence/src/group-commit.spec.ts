@@ -32,7 +32,7 @@ describe('GroupCommit', () => {
         fc.integer({ min: 1, max: 3 }),
         async (items, maxSize, lanes) => {
           const groups: string[][] = [];
-          const commit = new GroupCommit(writerOf(groups), maxSize, lanes);
+          const commit = new GroupCommit(writerOf(groups), { maxSize, lanes });
           const results = await Promise.allSettled(
             items.map(async ({ outcome, turnsBefore }, index) => {
               for (let turn = 0; turn < turnsBefore; turn += 1) await nextTurn();
@@ -71,11 +71,40 @@ describe('GroupCommit', () => {
         running -= 1;
         return items;
       },
-      1,
-      2,
+      { maxSize: 1, lanes: 2 },
     );
     await Promise.all(Array.from({ length: 20 }, (_, n) => commit.submit(n)));
     expect(most).toBe(2);
+  });
+
+  it('writes items with the same key in different groups, in the order of their arrival', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 40 }),
+        fc.integer({ min: 1, max: 5 }),
+        async (keys, maxSize) => {
+          const written: number[][] = [];
+          const commit = new GroupCommit<number, number>(
+            async (items) => {
+              written.push(items);
+              await nextTurn();
+              return items;
+            },
+            { maxSize, keyOf: (index) => keys[index]! },
+          );
+          const indexes = keys.map((_, index) => index);
+          expect(await Promise.all(indexes.map((index) => commit.submit(index)))).toEqual(indexes);
+          for (const group of written) {
+            expect(group.length).toBeLessThanOrEqual(maxSize);
+            expect(new Set(group.map((index) => keys[index])).size).toBe(group.length);
+          }
+          for (const key of keys) {
+            const inOrder = indexes.filter((index) => keys[index] === key);
+            expect(written.flat().filter((index) => keys[index] === key)).toEqual(inOrder);
+          }
+        },
+      ),
+    );
   });
 
   it('fails a whole group at once in an outage, instead of waiting for it once an item', async () => {

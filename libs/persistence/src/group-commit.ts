@@ -8,6 +8,14 @@ interface Waiting<I, O> {
   reject: (reason: unknown) => void;
 }
 
+interface Options<I> {
+  maxSize?: number;
+  /** How many groups are written at the same time. */
+  lanes?: number;
+  /** Items with the same key are written in different groups, in the order of their arrival. */
+  keyOf?: (item: I) => string;
+}
+
 /**
  * Groups concurrent operations into one statement or transaction, and resolves each after the common commit. Operations
  * that arrive while a group is being executed form the next group. There is no timer, so a single operation is not
@@ -16,6 +24,9 @@ interface Waiting<I, O> {
 export class GroupCommit<I, O> {
   private waiting: Waiting<I, O>[] = [];
   private running = 0;
+  private readonly maxSize: number;
+  private readonly lanes: number;
+  private readonly keyOf: ((item: I) => string) | undefined;
 
   /**
    * @param write gets at most `maxSize` items and returns their results in order. If it throws and the group had
@@ -24,9 +35,12 @@ export class GroupCommit<I, O> {
    */
   constructor(
     private readonly write: (items: I[]) => Promise<(O | Error)[]>,
-    private readonly maxSize = 128,
-    private readonly lanes = 1,
-  ) {}
+    { maxSize = 128, lanes = 1, keyOf }: Options<I> = {},
+  ) {
+    this.maxSize = maxSize;
+    this.lanes = lanes;
+    this.keyOf = keyOf;
+  }
 
   submit(item: I): Promise<O> {
     return new Promise<O>((resolve, reject) => {
@@ -38,12 +52,25 @@ export class GroupCommit<I, O> {
 
   private next(): void {
     if (this.running >= this.lanes || this.waiting.length === 0) return;
-    const group = this.waiting.splice(0, this.maxSize);
+    const group = this.takeGroup();
     this.running += 1;
     void this.run(group).finally(() => {
       this.running -= 1;
       this.next();
     });
+  }
+
+  private takeGroup(): Waiting<I, O>[] {
+    if (!this.keyOf) return this.waiting.splice(0, this.maxSize);
+    const group = new Map<string, Waiting<I, O>>();
+    const later: Waiting<I, O>[] = [];
+    for (const waiting of this.waiting) {
+      const key = this.keyOf(waiting.item);
+      if (group.size < this.maxSize && !group.has(key)) group.set(key, waiting);
+      else later.push(waiting);
+    }
+    this.waiting = later;
+    return [...group.values()];
   }
 
   private async run(group: Waiting<I, O>[]): Promise<void> {

@@ -21,8 +21,7 @@ export class GroupLookup<Row> {
           found.get(row.asked)!.push(row);
         return keys.map((key) => found.get(key)!);
       },
-      MAX_KEYS,
-      LANES,
+      { maxSize: MAX_KEYS, lanes: LANES },
     );
   }
 

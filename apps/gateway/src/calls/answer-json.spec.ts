@@ -66,9 +66,9 @@ describe('the gateway result', () => {
       json: '{"busy": true}',
       latencyMs: 1,
     } as const;
-    expect(failedAnswer('id', broken, 500)).toMatch(
-      /"error":\{"reason":"seller_error"\},"recovery":\{"next_action":"retry_after_delay","keep":\[\],"drop":\[\]\},"seller_response":\{"busy": true\}\}$/,
-    );
+    const recovery = '"recovery":{"next_action":"retry_after_delay","keep":[],"drop":[]}';
+    const end = `"error":{"reason":"seller_error"},${recovery},"seller_response":{"busy": true}}`;
+    expect(failedAnswer('id', broken, 500).slice(-end.length)).toBe(end);
   });
 
   it('asks for another request after a refusal, but where it speaks of the moment', () => {

@@ -197,7 +197,9 @@ type Stored = { isKept: boolean; recovers: boolean };
 export class CallRecords {
   private readonly logger = new Logger('CallRecords');
   private readonly quotes = new GroupCommit<Quote, void>((items) => this.writeQuotes(items));
-  private readonly deliveries = new GroupCommit<Delivery, Stored>((items) => this.writeDeliveries(items), 64);
+  private readonly deliveries = new GroupCommit<Delivery, Stored>((items) => this.writeDeliveries(items), {
+    maxSize: 64,
+  });
 
   constructor(
     private readonly database: Database,

@@ -7,7 +7,7 @@ import { Injectable } from '@nestjs/common';
 import { Budgets } from '../budgets/budgets.js';
 import { Authorizations, payerKeyOf, type Held, type Rejection } from './authorizations.js';
 import { ClaimHolders } from './claim-holders.js';
-import { AGAIN, ClaimSignedPayment, haveSameSignature, type SignedCall } from './claim-signed-payment.js';
+import { ClaimSignedPayment, type SignedCall } from './claim-signed-payment.js';
 import { ReconcilePayment, type LockedPayment } from './reconcile-payment.js';
 import { mayGetMoney } from './payment-state.js';
 import {
@@ -26,7 +26,7 @@ type Input = InputOf<typeof claimPayment>;
 type Output = OutputOf<typeof claimPayment>;
 type Claim = Input & { buyerId: string };
 type Found = CallPaymentRow & LockedPayment;
-type Holding = Held | Rejection | null | typeof AGAIN;
+type Holding = Held | Rejection | null;
 
 /** Each id is looked up separately, in the given order, because a join would read every verified payment. */
 const claim = batchSql(
@@ -71,7 +71,9 @@ const PENDING_RETRY_SECONDS = 2;
 @Injectable()
 export class ClaimPayment {
   private readonly claims = new GroupCommit<Claim, CallPaymentRow | null>((items) => this.write(items));
-  private readonly holdings = new GroupCommit<SignedCall, Holding>((calls) => this.holdAll(calls));
+  private readonly holdings = new GroupCommit<SignedCall, Holding>((calls) => this.holdAll(calls), {
+    keyOf: ({ payment }) => payment.id,
+  });
   private readonly payments: GroupLookup<LockedPayment>;
 
   constructor(
@@ -167,9 +169,9 @@ export class ClaimPayment {
     const { requirements, authorization } = examined;
     const funds = await this.claimSigned.fundsOf(payerKeyOf(requirements, authorization.payer), examined);
     const call = { payment, examined, funds, holderId: input.holderId, context };
-    let result = await this.holdings.submit(call);
-    while (result === AGAIN) result = await this.holdings.submit(call);
-    result ??= { rejected: await this.authorizations.reasonAgainst({ paymentId: payment.id, examined }) };
+    const result = (await this.holdings.submit(call)) ?? {
+      rejected: await this.authorizations.reasonAgainst({ paymentId: payment.id, examined }),
+    };
     if ('rejected' in result) return this.reject(payment, result.rejected);
     return result.held?.state === 'in_flight' && isForCall(result.held) ? toClaim(result.held) : undefined;
   }
@@ -179,17 +181,17 @@ export class ClaimPayment {
    * @returns null for a signature that was used before.
    */
   private async holdAll(calls: SignedCall[]): Promise<Holding[]> {
-    const firsts = new Map(calls.toReversed().map((call) => [call.payment.id, call]));
+    const ids = calls.map(({ payment }) => payment.id);
     const { results, sent } = await this.database.transaction(async (tx) => {
       const payerKeys = calls.map(({ funds }) => funds.payer);
       // They share a round trip and run in this order: existing payments are locked before payers everywhere.
       const [payments, payers] = await Promise.all([
-        this.reconcilePayment.lockAll(tx, [...firsts.keys()]),
+        this.reconcilePayment.lockAll(tx, ids),
         this.claimSigned.lockPayers(tx, payerKeys),
       ]);
       const results = await this.authorizations.unpayableOf(tx, [...payments.values()]);
-      for (const id of firsts.keys()) if (!payments.has(id)) results.set(id, { held: null });
-      const payable = calls.filter((call) => firsts.get(call.payment.id) === call && !results.has(call.payment.id));
+      for (const id of ids) if (!payments.has(id)) results.set(id, { held: null });
+      const payable = calls.filter(({ payment }) => !results.has(payment.id));
       const sent = this.authorizations.sendAll(
         tx,
         payable.map((call) => {
@@ -200,14 +202,8 @@ export class ClaimPayment {
       );
       return { results, sent };
     });
-    const held = new Map((await sent.rows).map((row) => [row.id, row]));
-    return calls.map((call) => {
-      const { id } = call.payment;
-      const [result, first, row] = [results.get(id), firsts.get(id)!, held.get(id)];
-      if (result) return result;
-      if (!haveSameSignature(call, first)) return AGAIN;
-      return row ? { held: call === first ? row : null } : null;
-    });
+    for (const row of await sent.rows) results.set(row.id, { held: row });
+    return ids.map((id) => results.get(id) ?? null);
   }
 
   private reject(payment: PaymentRow, reason: string): Output {

@@ -85,8 +85,6 @@ export interface SignedCall {
   holderId: string;
   context: RequestContext;
 }
-/** The result for a call in whose group another signature for the same payment comes first: it is to be tried again. */
-export const AGAIN = Symbol('again');
 /** Why a payment that is only signed cannot be claimed directly. */
 type Obstacle = 'too_many_unsettled' | 'settled_first' | 'insufficient_funds';
 
@@ -218,10 +216,6 @@ export class ClaimSignedPayment {
     return claimed;
   }
 }
-
-export const haveSameSignature = (a: Pick<SignedCall, 'examined'>, b: Pick<SignedCall, 'examined'>): boolean =>
-  a.examined.authorization.payer === b.examined.authorization.payer &&
-  a.examined.authorization.nonce === b.examined.authorization.nonce;
 
 /** How long the payment can be claimed is known only afterwards, so it is computed as the statement does. */
 function mayBeClaimed({ payment, examined, context: { principal, deadlineAt } }: SignedCall): boolean {

@@ -31,7 +31,7 @@ import {
   type Rejection,
   type SignedPayment,
 } from './authorizations.js';
-import { AGAIN, ClaimSignedPayment, haveSameSignature, type Funds, type SignedCall } from './claim-signed-payment.js';
+import { ClaimSignedPayment, type Funds, type SignedCall } from './claim-signed-payment.js';
 import { KeylessTermsSeal, type KeylessTerms } from './keyless-terms.js';
 import { OFFER_COLUMNS, Offers, type NewOffer } from './offers.js';
 import {
@@ -105,9 +105,9 @@ export class OpenKeylessPayment {
     this.openAccount(walletAddress, context),
   );
   private readonly payments: GroupLookup<PaymentRow>;
-  private readonly openings = new GroupCommit<Opening, CallPaymentRow | null | typeof AGAIN>((items) =>
-    this.store(items),
-  );
+  private readonly openings = new GroupCommit<Opening, CallPaymentRow | null>((items) => this.store(items), {
+    keyOf: ({ offer }) => offer.relay_request_id,
+  });
 
   constructor(
     private readonly database: Database,
@@ -216,9 +216,7 @@ export class OpenKeylessPayment {
       sealed,
     );
     const examined = { requirements, authorization, text, leaseMs };
-    const opening = { offer, examined, funds, holderId: input.holderId, context };
-    let stored = await this.openings.submit(opening);
-    while (stored === AGAIN) stored = await this.openings.submit(opening);
+    const stored = await this.openings.submit({ offer, examined, funds, holderId: input.holderId, context });
     if (stored) return { payment: stored, claim: stored.state === 'in_flight' ? stored : null };
     const payment = await this.find(requirements);
     return payment
@@ -230,26 +228,23 @@ export class OpenKeylessPayment {
    * Stores the offers of calls that arrive together, in one transaction.
    * @returns null for an offer that was stored before, or whose authorization was used before.
    */
-  private async store(items: Opening[]): Promise<(CallPaymentRow | null | typeof AGAIN)[]> {
-    const firsts = new Map(items.toReversed().map((item) => [item.offer.relay_request_id, item]));
-    const isTurnOf = (item: Opening): boolean => haveSameSignature(item, firsts.get(item.offer.relay_request_id)!);
-    const turns = items.filter(isTurnOf);
+  private async store(items: Opening[]): Promise<(CallPaymentRow | null)[]> {
     try {
       const { rows } = await this.database.transaction(async (tx) => {
         const payers = await this.claimSigned.lockPayers(
           tx,
-          turns.map(({ funds }) => funds.payer),
+          items.map(({ funds }) => funds.payer),
         );
-        const holdings = turns.map((item) => {
+        const holdings = items.map((item) => {
           const { id, amount_base_units } = item.offer;
           const payment = { id, amount_base_units, budgets: null };
           const holderId = this.claimSigned.holderOf({ ...item, payment }, payers);
           return toHoldingRow({ paymentId: id, examined: item.examined, holderId });
         });
-        return tx.send<CallPaymentRow>(open, open.values({ offers: turns.map(({ offer }) => offer), holdings }));
+        return tx.send<CallPaymentRow>(open, open.values({ offers: items.map(({ offer }) => offer), holdings }));
       });
       const stored = new Map((await rows).map((row) => [row.id, row]));
-      return items.map((item) => stored.get(item.offer.id) ?? (isTurnOf(item) ? null : AGAIN));
+      return items.map(({ offer }) => stored.get(offer.id) ?? null);
     } catch (error) {
       // In a group, each offer is then stored alone.
       if (items.length === 1 && isForeignKeyViolation(error, 'authorizations_payment_id_fkey')) return [null];

@@ -32,7 +32,7 @@ export class SellerWallets {
   }
 
   private wallets(chainType: ChainType) {
-    const asking = new GroupCommit<Asked, string | false>((asked) => this.ask(asked, chainType), 128, LANES);
+    const asking = new GroupCommit<Asked, string | false>((asked) => this.ask(asked, chainType), { lanes: LANES });
     return lookupCache<string | false, RequestContext>(CACHE_TTL_MS, (sellerId, context) =>
       asking.submit({ sellerId, context }),
     );

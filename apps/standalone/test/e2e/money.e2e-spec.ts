@@ -265,6 +265,7 @@ inEachMode('money', ({ mode }) => {
           [(extra as { relayRequestId: string }).relayRequestId],
         ),
       );
+      expect(rows).toHaveLength(1);
       return rows[0]!;
     };
     const { id, is_paid } = await eventually(find, { withinMs: 60_000, everyMs: 200 });

@@ -48,7 +48,10 @@ inEachMode('a process that is told to take real money', ({ mode, databaseUrl }) 
     [
       'on data that play money made',
       LIVE,
-      /^the configuration is not usable:\n {2}- PAYMENTS_MODE: is live, and the data of [a-z, -]+ are sandbox; start with PAYMENTS_MODE=sandbox, or on another database \(DATABASE_URL, DATA_DIR\)\n$/,
+      new RegExp(
+        '^the configuration is not usable:\n {2}- PAYMENTS_MODE: is live, and the data of [a-z, -]+ are sandbox; ' +
+          'start with PAYMENTS_MODE=sandbox, or on another database \\(DATABASE_URL, DATA_DIR\\)\n$',
+      ),
     ],
     [
       'without a rail',

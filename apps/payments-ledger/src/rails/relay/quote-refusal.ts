@@ -7,8 +7,19 @@ import { QuoteTooExpensive, QuoteWithoutFee } from './relay-quote.js';
 /** How long a caller should wait before it requests a quote again, if the failure was not caused by the request. */
 const RETRY_SECONDS = 10;
 
-const NO_ROUTE =
-  /^(NO_QUOTES|NO_(INTERNAL_)?SWAP_ROUTES_FOUND|INSUFFICIENT_LIQUIDITY|INSUFFICIENT_FUNDS|SWAP_IMPACT_TOO_HIGH|CHAIN_DISABLED|ROUTE_TEMPORARILY_RESTRICTED|UNSUPPORTED_.+|INVALID_.+|USER_RECIPIENT_MISMATCH|EXTRA_TXS_NOT_SUPPORTED)$/;
+const NO_ROUTE = new Set([
+  'NO_QUOTES',
+  'NO_SWAP_ROUTES_FOUND',
+  'NO_INTERNAL_SWAP_ROUTES_FOUND',
+  'INSUFFICIENT_LIQUIDITY',
+  'INSUFFICIENT_FUNDS',
+  'SWAP_IMPACT_TOO_HIGH',
+  'CHAIN_DISABLED',
+  'ROUTE_TEMPORARILY_RESTRICTED',
+  'USER_RECIPIENT_MISMATCH',
+  'EXTRA_TXS_NOT_SUPPORTED',
+]);
+const isNoRoute = (code: string): boolean => NO_ROUTE.has(code) || /^(UNSUPPORTED|INVALID)_./.test(code);
 
 /**
  * The refusal for a quote without an offer. Codes: docs.relay.link, "Quote Errors". An unknown code is not treated as
@@ -19,7 +30,7 @@ export function quoteRefusal(error: unknown, provider: string): Refusal {
   if (error instanceof QuoteTooExpensive) return refuse(createOffer, 'payment_route_unavailable', {});
   if (error instanceof RelayRejected) {
     if (error.errorCode === 'AMOUNT_TOO_LOW') return minimumNotMet();
-    if (NO_ROUTE.test(error.errorCode)) return refuse(createOffer, 'payment_route_unavailable', {});
+    if (isNoRoute(error.errorCode)) return refuse(createOffer, 'payment_route_unavailable', {});
     if (error.errorCode.startsWith('SANCTIONED_')) return refuse(createOffer, 'payment_provider_refused', { provider });
   }
   return refuse(createOffer, 'payment_provider_unavailable', {

@@ -22,8 +22,15 @@ const UNREAD = [408, 431];
 /** Statuses of requests that reach no operation, because their path, method or bytes are invalid. */
 const UNROUTED = [...UNREAD, 400, 404, 405, 413, 415, 417];
 /** Patterns that no answer may contain: stack traces, paths, names of dependencies, SQL. */
-export const OURS =
-  /\bat [\w.<> ]+ \(|node_modules|\/src\/|\/dist\/|[cm]?[jt]s:\d+:\d+|\bSELECT\b.+\bFROM\b|INSERT INTO|\bUPDATE \w+ SET|violates|relation "|syntax error at|duplicate key|rpc\.[a-z]|payments_ledger|QueryFailed|ECONN|TypeError|ZodError/;
+export const OURS = new RegExp(
+  [
+    /\bat [\w.<> ]+ \(|node_modules|\/src\/|\/dist\/|[cm]?[jt]s:\d+:\d+/,
+    /\bSELECT\b.+\bFROM\b|INSERT INTO|\bUPDATE \w+ SET|violates|relation "|syntax error at|duplicate key/,
+    /rpc\.[a-z]|payments_ledger|QueryFailed|ECONN|TypeError|ZodError/,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+);
 const BANNERS = ['server', 'x-powered-by', 'via', 'x-aspnet-version', 'sourcemap', 'x-sourcemap'];
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
