@@ -3,9 +3,9 @@ import type { TaggedTest } from './test-tags.js';
 
 const INTRODUCTION = `# What proves the interface
 
-Every row of every table of [interface.md](interface.md), every numbered rule and every list of fields, with the tests that
-fail when it stops being true. Made from the tests' titles, which end in \`[spec: <row>]\`; \`npm run contract\` writes it, and a
-test fails while a row has no proof, a title names no row, or this page is not up to date.`;
+This page lists every row of every table of [interface.md](interface.md), every numbered rule and every list of fields, with
+the tests that fail when the statement is no longer true. \`npm run contract\` generates it from the titles of the tests, which
+end in \`[spec: <row>]\`. A test fails if a row has no proof, if a title names no row, or if this page is not up to date.`;
 
 /** docs/contract.md. */
 export function contractTable(rows: ContractRow[], tests: TaggedTest[]): string {
