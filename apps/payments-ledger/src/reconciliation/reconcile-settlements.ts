@@ -102,11 +102,10 @@ export class ReconcileSettlements {
       return `the books name ${hash ?? 'no transaction'} and ${settled ? 'a' : 'no'} settled signature`;
     if (settled && payment.received_base_units !== amount)
       return `the books say that ${payment.received_base_units} of ${amount} base units came`;
-    const requirements = this.authorizations.requirementsOf(payment);
-    if (!requirements) throw new Error(`signatures on ${network} are not taken here any more`);
     // Without an RPC server, only the facilitator's answer is known.
     if (!this.config.x402Chains?.get(network)?.length) return null;
     for (const row of rows) {
+      const { requirements } = this.authorizations.read(payment, row.payload);
       if (row === settled) {
         const paid = await exact.witness.isSettledBy!(hash!, toHeld(row), requirements).catch((error: unknown) => {
           if (error instanceof TransactionNotFoundError) return null;
