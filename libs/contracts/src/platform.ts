@@ -5,13 +5,13 @@ import { declareRefusal } from './define.js';
 export const platformRefusals = {
   dependency_unavailable: declareRefusal(
     'unavailable',
-    'A part of the marketplace is out of reach for now; try again shortly',
+    'A part of the marketplace cannot be reached at the moment; try again shortly',
     z.object({ retry_after_seconds: z.number().int() }),
     { nextAction: 'retry_after_delay' },
   ),
   answer_lost: declareRefusal(
     'unavailable',
-    'A part of the marketplace stopped while it worked on this request, which may have been done; repeat it',
+    'A part of the marketplace stopped while it processed this request, which may have taken effect; repeat the request',
     z.object({ retry_after_seconds: z.number().int() }),
     { nextAction: 'retry_same_request', keep: ['Idempotency-Key'] },
   ),

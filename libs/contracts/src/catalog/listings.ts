@@ -33,19 +33,19 @@ const sellerRoleRequired = declareRefusal(
 );
 const textInvalid = declareRefusal(
   'invalid',
-  'A text holds what it may not',
+  'A text contains characters that are not allowed',
   z.object({ field: z.string(), problem: z.string() }),
   { nextAction: 'fix_request' },
 );
 const schemaInvalid = declareRefusal(
   'invalid',
-  'A schema is not one that calls can be checked by, or its example does not fit it',
+  'A schema cannot be used to check calls, or its example does not match it',
   z.object({ field: z.string(), problem: z.string() }),
   { nextAction: 'fix_request' },
 );
 const listingLimitReached = declareRefusal(
   'forbidden',
-  'This agent has as many listings as one agent may have; drafts that are deleted make room',
+  'This agent has the maximum number of listings; delete drafts to make room',
   z.object({ limit: z.number().int() }),
   { nextAction: 'contact_operator' },
 );

@@ -113,13 +113,13 @@ export const executeCall = defineRequest({
     /** A paid call of an endpoint that is paused, gone, or failing and not due for the next try. */
     delivery_postponed: declareRefusal(
       'unavailable',
-      'The seller is not taking this call now; the payment stays good for it, and is owed back if the call is not delivered in time',
+      'The seller does not take this call now; the payment stays valid for it, and is owed back if the call is not delivered in time',
       z.object({ endpoint_status: z.string(), retry_after_seconds: z.number().int() }),
       { nextAction: 'retry_after_delay', keep: ['X-Market-Relay-Request-Id', 'Idempotency-Key'] },
     ),
     result_not_kept: declareRefusal(
       'not-found',
-      'This call was delivered and charged; its result is no longer kept',
+      'This call was delivered and charged; its result is no longer stored',
       z.object({}),
       {
         nextAction: 'request_new_payment_requirements',

@@ -25,7 +25,7 @@ export const bodyRefusals = {
   ),
   input_schema_slow: declareRefusal(
     'rate-limited',
-    "Whether a body fits the listing's input_schema takes too long to tell; nothing was charged",
+    "The check of the body against the listing's input_schema takes too long; nothing was charged",
     z.object({ retry_after_seconds: z.number().int() }),
     { nextAction: 'retry_after_delay' },
   ),

@@ -35,7 +35,7 @@ export type PublicProfile = z.output<typeof publicProfile>;
 
 const walletIsAHumans = declareRefusal(
   'conflict',
-  "This wallet is a human operator's, who signs in and has no keys; an agent has a wallet of its own",
+  'This wallet belongs to a human operator, who signs in and has no keys; use another wallet for an agent',
   z.object({}),
   { nextAction: 'fix_request' },
 );
@@ -82,7 +82,7 @@ export const openPayerAccount = defineRequest({
     ),
     wallet_is_a_humans: declareRefusal(
       'forbidden',
-      "This wallet is a human operator's, who signs in and buys nothing; an agent has a wallet of its own",
+      'This wallet belongs to a human operator, who signs in and buys nothing; use another wallet for an agent',
       z.object({}),
       { nextAction: 'fix_request' },
     ),

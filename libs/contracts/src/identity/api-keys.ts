@@ -41,7 +41,7 @@ export const apiKeyView = z.object({
 /** A key with a budget could bypass its limits by creating keys or changing budgets. */
 const keyHasBudget = declareRefusal(
   'forbidden',
-  'A key with a budget makes no keys and sets no budgets; a key without one does, or the owner with its session',
+  "A key with a budget cannot create keys or set budgets; use a key without a budget, or the owner's session",
   z.object({}),
   { nextAction: 'change_budget' },
 );
@@ -79,7 +79,7 @@ export const createApiKey = defineRequest({
     ),
     too_many_keys: declareRefusal(
       'conflict',
-      'An account has at most this many API keys that work; those that are revoked make room',
+      'This account has the maximum number of active API keys; revoke one to create another',
       z.object({ maximum: z.number().int() }),
       { nextAction: 'revoke_key' },
     ),
@@ -138,7 +138,7 @@ export const updateBudget = defineRequest({
     key_has_budget: keyHasBudget,
     budget_is_the_owners: declareRefusal(
       'forbidden',
-      "The budget of an agent that a human has claimed is that human's to set, with its session",
+      'Only the human who claimed this agent sets its budget, with a session',
       z.object({}),
       { nextAction: 'change_budget' },
     ),

@@ -42,7 +42,7 @@ export const walletProofRefusals = {
   ),
   contract_wallet_unverifiable: declareRefusal(
     'unavailable',
-    'The chain of this contract wallet is out of reach; wallets with a private key of their own are not affected',
+    'The chain of this contract wallet cannot be reached; wallets with a private key of their own are not affected',
     z.object({ retry_after_seconds: z.number().int() }),
     { nextAction: 'request_new_challenge' },
   ),
@@ -92,12 +92,12 @@ export const createChallenge = defineRequest({
   }),
   refusals: {
     wallet_address_invalid: walletProofRefusals.wallet_address_invalid,
-    claim_needs_agent: declareRefusal('invalid', 'A claim challenge names the agent: send agent_id', z.object({}), {
+    claim_needs_agent: declareRefusal('invalid', 'A claim challenge must name the agent: send agent_id', z.object({}), {
       nextAction: 'fix_request',
     }),
     claim_needs_session: declareRefusal(
       'invalid',
-      'A claim challenge names the human who claims: send the session along',
+      'A claim challenge must name the human who claims the agent: send the session too',
       z.object({}),
       { nextAction: 'authenticate' },
     ),

@@ -16,7 +16,7 @@ export const claimAgent = defineRequest({
     challenge_invalid,
     contract_wallet_unverifiable,
     agent_not_found: declareRefusal('not-found', 'No such agent', z.object({})),
-    agent_already_claimed: declareRefusal('conflict', 'This agent is claimed already', z.object({})),
+    agent_already_claimed: declareRefusal('conflict', 'This agent has already been claimed', z.object({})),
     claim_of_another_agent: declareRefusal('forbidden', 'The challenge names another agent', z.object({}), {
       nextAction: 'request_new_challenge',
     }),

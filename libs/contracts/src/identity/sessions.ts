@@ -18,7 +18,7 @@ export const openSession = defineRequest({
     ...walletProofRefusals,
     wallet_is_an_agents: declareRefusal(
       'conflict',
-      "This wallet is an agent's; a human operator signs in with a wallet of its own",
+      'This wallet belongs to an agent; a human operator signs in with another wallet',
       z.object({}),
       { nextAction: 'fix_request' },
     ),

@@ -128,7 +128,7 @@ export const updateWallet = defineRequest({
     ),
     wallet_not_eligible: declareRefusal(
       'conflict',
-      'Only an active wallet with the matching capability can be that',
+      'Only an active wallet with the matching capability can be used for this',
       z.object({ field: z.enum(['is_primary', 'is_default_payer', 'is_default_payout']) }),
       { nextAction: 'fix_request' },
     ),

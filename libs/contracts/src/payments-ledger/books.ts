@@ -103,7 +103,7 @@ export const getReceiptProof = defineRequest({
     receipt_not_found: getReceipt.refusals.receipt_not_found,
     receipt_unlike_books: declareRefusal(
       'conflict',
-      'This receipt is not what the journal recorded; it is not signed',
+      'This receipt differs from what the journal recorded, so it is not signed',
       z.object({}),
       { nextAction: 'contact_operator' },
     ),

@@ -129,7 +129,7 @@ export const payFees = defineRequest({
   ]),
   refusals: {
     no_fees_due: declareRefusal('conflict', 'No fees are due', z.object({}), { nextAction: 'do_not_retry' }),
-    more_than_due: declareRefusal('invalid', 'No more is due than this', z.object({ due: usdAmount }), {
+    more_than_due: declareRefusal('invalid', 'The amount is more than what is due', z.object({ due: usdAmount }), {
       nextAction: 'fix_request',
     }),
     fees_not_payable: declareRefusal('conflict', 'This marketplace takes no payments of fees over x402', z.object({}), {

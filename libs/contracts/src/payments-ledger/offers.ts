@@ -148,7 +148,7 @@ export const createOffer = defineRequest({
     },
     payment_route_unavailable: declareRefusal(
       'invalid',
-      'No payment route serves this currency and chain, or its seller has no wallet to be paid to there',
+      'No payment route serves this currency and chain, or the seller has no wallet there',
       z.object({}),
       { nextAction: 'choose_another_payment_route', drop: ['X-Market-Origin-Currency', 'X-Market-Origin-Chain-Id'] },
     ),
@@ -162,20 +162,20 @@ export const createOffer = defineRequest({
     ),
     too_many_open_offers: declareRefusal(
       'rate-limited',
-      'This account has as many unpaid offers as it may: pay one of them, or wait until one runs out',
+      'This account has as many unpaid offers as it may have: pay one of them, or wait until one expires',
       z.object({ limit: z.number().int(), retry_after_seconds: z.number().int() }),
       { nextAction: 'retry_after_delay' },
     ),
     budget_exceeded: budgetExceeded,
     payment_provider_unavailable: declareRefusal(
       'unavailable',
-      'Whoever carries payments of this route cannot be asked for now',
+      'The provider of this payment route cannot be reached at the moment',
       z.object({ provider: z.string(), retry_after_seconds: z.number().int() }),
       { nextAction: 'retry_after_delay' },
     ),
     payment_provider_refused: declareRefusal(
       'forbidden',
-      'Whoever carries payments of this route does not serve one of the two wallets',
+      'The provider of this payment route does not serve one of the two wallets',
       z.object({ provider: z.string() }),
       { nextAction: 'choose_another_payment_route' },
     ),
@@ -351,7 +351,7 @@ export const claimPayment = defineRequest({
     /** A wallet can sign for more money than it has. */
     too_many_unsettled: declareRefusal(
       'rate-limited',
-      'As many calls that this wallet signed for as may be are under way and not settled; what was signed stays good',
+      'This wallet has as many unsettled signed calls as it may have; the signature stays valid',
       z.object({ limit: z.number().int(), retry_after_seconds: z.number().int() }),
       { nextAction: 'retry_after_delay', keep: ['PAYMENT-SIGNATURE'] },
     ),
@@ -429,7 +429,7 @@ export const paySandbox = defineRequest({
   refusals: {
     payment_not_found: claimPayment.refusals.payment_not_found,
     budget_exceeded: budgetExceeded,
-    sandbox_only: declareRefusal('not-found', 'Sandbox payments exist in sandbox mode only', z.object({})),
+    sandbox_only: declareRefusal('not-found', 'Sandbox payments are available in sandbox mode only', z.object({})),
     offer_not_payable: declareRefusal(
       'conflict',
       'This offer can no longer be paid',

@@ -60,7 +60,7 @@ export const confirmRefund = defineRequest({
     }),
     refund_wallet_missing: declareRefusal(
       'conflict',
-      'The buyer has no wallet on this kind of chain to be paid back to; nothing is overdue until there is one',
+      'The buyer has no wallet on this kind of chain that the refund can be paid to; the refund is not overdue until there is one',
       z.object({}),
       { nextAction: 'retry_after_delay' },
     ),
@@ -72,7 +72,7 @@ export const confirmRefund = defineRequest({
     ),
     transfer_not_found: declareRefusal(
       'invalid',
-      'This transaction holds no transfer of USDC of the amount, from your payout wallet to the wallet of the refund, since it is due',
+      'This transaction contains no transfer of this USDC amount from your payout wallet to the wallet of the refund since it became due',
       z.object({ network: z.string(), wallet: z.string(), amount: usdAmount }),
       { nextAction: 'fix_request' },
     ),

@@ -140,7 +140,7 @@ export const createPayment = defineRequest({
     ...offerRefusals,
     listing_free: declareRefusal(
       'invalid',
-      'This listing costs nothing: POST /subscribe is all it takes',
+      'This listing costs nothing: POST /subscribe starts the subscription without a payment',
       z.object({}),
       { nextAction: 'fix_request' },
     ),
@@ -211,7 +211,7 @@ export const verifyPayment = defineRequest({
     ),
     payment_mismatch: declareRefusal(
       'invalid',
-      'What was sent is not about this payment, which is untouched',
+      'The request does not match this payment, which is untouched',
       z.object({ field: z.string(), problem: z.string() }),
       { nextAction: 'fix_request' },
     ),
@@ -253,7 +253,7 @@ export const verifyPayment = defineRequest({
     ),
     payment_refund_due: declareRefusal(
       'invalid',
-      'The money of this payment came too late or bought nothing: it is owed back, as GET /ledger shows',
+      'The money of this payment arrived too late or bought nothing: it is owed back, as GET /ledger shows',
       z.object({ status: z.enum(['refund_due', 'refunded']), amount: z.number() }),
       payAnew,
     ),
@@ -265,7 +265,7 @@ export const verifyPayment = defineRequest({
     ),
     already_subscribed: declareRefusal(
       'conflict',
-      'There is an active subscription to this listing already; what this payment brought is owed back, as GET /ledger shows',
+      'There is an active subscription to this listing already; the money of this payment is owed back, as GET /ledger shows',
       z.object({ subscription_id: id }),
       { nextAction: 'do_not_retry' },
     ),
@@ -298,7 +298,7 @@ export const cancelSubscription = defineRequest({
   output: z.object({ id, status: z.literal('cancelled') }),
   refusals: {
     subscription_not_found: subscriptionNotFound,
-    not_subscriber: declareRefusal('forbidden', 'Only the subscriber ends a subscription', z.object({})),
+    not_subscriber: declareRefusal('forbidden', 'Only the subscriber can end a subscription', z.object({})),
     subscription_expired: declareRefusal('conflict', 'The subscription has expired already', z.object({})),
   },
 });

@@ -35,7 +35,7 @@ export const createReview = defineRequest({
   refusals: {
     text_invalid: declareRefusal(
       'invalid',
-      'A text holds what cannot be stored',
+      'A text contains characters that cannot be stored',
       z.object({ field: z.string(), problem: z.string() }),
       { nextAction: 'fix_request' },
     ),
