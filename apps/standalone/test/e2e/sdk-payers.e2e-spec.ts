@@ -8,8 +8,10 @@ import {
   type Wallet,
 } from '@market/sdk';
 import { reply } from '@market/sdk/seller';
+import { eventually } from '@market/testing';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { expectBooksInOrder } from '../support/books.js';
+import { quote } from '../support/buyer.js';
 import { commandsBelow, runAsWritten } from '../support/paying-page.js';
 import { clientOf, failureOf, losingAnswers } from '../support/sdk-buyer.js';
 import { openShop, type Shop } from '../support/seller.js';
@@ -116,6 +118,12 @@ inEachMode('the SDK in the sandbox', (harness) => {
         payment: { fees: { gross_amount: 1.5 } },
       });
       await seller.market.listings.update(listing, { pricing_amount: 1.6 });
+      // A gateway may quote the former price for a second.
+      let asked = 0;
+      await eventually(async () => {
+        const { fees } = await quote(buyer, listing, { asked: (asked += 1) });
+        expect(fees?.gross_amount).toBe(1.6);
+      });
       const other = () => buyer.market.call(listing, { dear: 2 }, { pay: sandboxPayer(buyer.market), maxPriceUsd: 2 });
       expect(await failureOf(other())).toMatchObject({
         code: 'OFFER_REFUSED',
