@@ -26,19 +26,21 @@ for (const mode of ['standalone', 'distributed']) {
       env: { ...process.env, BASE_URL: marketplace.baseUrl },
     });
     const [offer, payment, answer, repeated, receipts, ledger] = printed.trim().split('\n');
-    assert.match(offer, /^{"success":false,"error":{"code":"PAYMENT_REQUIRED",.*"data":{"payment":{/);
     assert.match(
       offer,
-      /"data":{"payment":{.*"relay_request_id":"0x.*"requirements":{"depositAddress":"0x.*"amount":"0\.25",.*"currency":"USDC"/,
+      new RegExp(
+        '^{"success":false,"error":{"code":"PAYMENT_REQUIRED",.*"data":{"payment":{.*"relay_request_id":"0x.*' +
+          '"requirements":{"depositAddress":"0x.*"amount":"0\\.25",.*"currency":"USDC"',
+      ),
     );
     assert.match(payment, /^{"success":true,"data":{.*"status":"verified","outcome":"paid","received_amount":"0\.25"/);
     assert.match(
       answer,
-      /^{"success":true,"data":{"request_id":".*","billable":true,"charged_amount":{"amount_cents":25,"currency":"USD"},/,
-    );
-    assert.match(
-      answer,
-      /},"fees":{.*"fee_amount_cents":1\.25,"seller_receives_cents":23\.75},"seller_status_code":200,"seller_response":{"words":6}}}$/,
+      new RegExp(
+        '^{"success":true,"data":{"request_id":".*","billable":true,"charged_amount":{"amount_cents":25,"currency":"USD"},' +
+          '"fees":{.*"fee_amount_cents":1\\.25,"seller_receives_cents":23\\.75},"seller_status_code":200,' +
+          '"seller_response":{"words":6}}}$',
+      ),
     );
     assert.equal(repeated, answer);
     const [receipt] = JSON.parse(receipts).data;

@@ -19,7 +19,7 @@ const NO_ROUTE = new Set([
   'USER_RECIPIENT_MISMATCH',
   'EXTRA_TXS_NOT_SUPPORTED',
 ]);
-const isNoRoute = (code: string): boolean => NO_ROUTE.has(code) || /^(UNSUPPORTED|INVALID)_./.test(code);
+const isNoRoute = (code: string): boolean => NO_ROUTE.has(code) || /^(UNSUPPORTED|INVALID)_.+$/.test(code);
 
 /**
  * The refusal for a quote without an offer. Codes: docs.relay.link, "Quote Errors". An unknown code is not treated as
