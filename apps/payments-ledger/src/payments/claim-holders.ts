@@ -11,8 +11,12 @@ import type { PaymentRow } from './payment.js';
 const MISSED_HEARTBEATS = 5;
 /** Heartbeats of several holders within this time count as one beat. */
 const HEARTBEAT_MS = 0.8 * CLAIMS_HELD_INTERVAL_MS;
-/** A claim younger than this may not have been announced by its holder yet. */
 const HOLDER_TIMEOUT_MS = 2_000;
+/**
+ * A running holder may take this long to announce a claim. A busy process is late to read the answer to its request, and
+ * announces a claim only when it has read it.
+ */
+const ANNOUNCEMENT_TIMEOUT_MS = 5_000;
 
 /**
  * Tracks which claims are held by a running process of the gateway. Each gateway process announces its claims every 400
@@ -52,9 +56,11 @@ export class ClaimHolders {
     if (state !== 'in_flight' || !holder_id || !claimed_at || !lease_until || !retry_until || retry_until <= as_of)
       return false;
     if (lease_until < as_of) return true;
-    if (as_of.getTime() - claimed_at.getTime() < HOLDER_TIMEOUT_MS) return false;
+    const ageMs = as_of.getTime() - claimed_at.getTime();
     const holder = this.holders.get(holder_id);
-    return holder ? !holder.paymentIds.has(id) : this.beat >= MISSED_HEARTBEATS;
+    return holder
+      ? ageMs >= ANNOUNCEMENT_TIMEOUT_MS && !holder.paymentIds.has(id)
+      : ageMs >= HOLDER_TIMEOUT_MS && this.beat >= MISSED_HEARTBEATS;
   }
 
   private nextBeat(now: number): void {

@@ -116,6 +116,10 @@ describeNeeding('chromium')('in a browser', () => {
         expect([path, await inaccessible(page)]).toEqual([path, []]);
         await saveScreenshot(page, `${colorScheme} ${path}`);
       }
+    });
+
+    it.each(['light', 'dark'] as const)('open nothing in which axe finds anything, in %s', async (colorScheme) => {
+      await page.emulateMedia({ colorScheme });
       await page.goto(mine('/keys', seller));
       await page.getByRole('button', { name: 'Make a key' }).click();
       expect(await inaccessible(page)).toEqual([]);
