@@ -33,6 +33,7 @@ const { values: options } = parseArgs({
     times: { type: 'string', default: '3,10' },
     apart: { type: 'boolean', default: false },
     sizes: { type: 'string', default: '100000,1000000' },
+    database: { type: 'string' },
   },
 });
 const mode = options.mode === 'distributed' ? 'distributed' : 'standalone';
@@ -58,6 +59,7 @@ async function main(): Promise<void> {
       REGISTRATION_POW_DIFFICULTY: '2',
       LISTING_POW_DIFFICULTY: '2',
       ...LIMITS_AS_SHIPPED,
+      ...(options.database && { DATABASE_URL: options.database }),
     },
   });
   const bare = await startChild('./limits/bare.js', { DATABASE_URL: market.databaseUrl, SELLER_URL: seller.url });
