@@ -11,6 +11,7 @@ import type { PaymentRow } from './payment.js';
 const MISSED_HEARTBEATS = 5;
 /** Heartbeats of several holders within this time count as one beat. */
 const HEARTBEAT_MS = 0.8 * CLAIMS_HELD_INTERVAL_MS;
+/** A claim younger than this may belong to a holder that has just started and was not heard yet. */
 const HOLDER_TIMEOUT_MS = 2_000;
 /**
  * A running holder may take this long to announce a claim. A busy process is late to read the answer to its request, and
