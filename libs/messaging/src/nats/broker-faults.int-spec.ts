@@ -6,7 +6,7 @@ import { startReplica } from '../../test/fixtures/catalog-replica.js';
 import { echo, happened, slowEcho, testTopology, wait, type TestService } from '../../test/fixtures/contracts.js';
 import { natsHarness, type NatsHarness } from '../../test/fixtures/harnesses.js';
 import { newRequestContext } from '../request-context.js';
-import type { EventRecord } from '../envelope.js';
+import type { EventRecord, RequestEnvelope } from '../envelope.js';
 import { MessageBus } from '../message-bus.js';
 
 Logger.overrideLogger(false);
@@ -131,7 +131,7 @@ describeNeeding('nats-server')('a broker', () => {
       '{"id":"x","data":null}',
       '['.repeat(20_000),
     ]) {
-      asker.publish(echo.subject, garbage, { reply: `_INBOX_gateway.${newId()}` });
+      asker.publish(echo.subject, garbage, { reply: `_INBOX_gateway.${newId()}.catalog.1` });
       emitter.publish(happened.subject, garbage);
     }
     await Promise.all([asker.flush(), emitter.flush()]);
@@ -140,6 +140,23 @@ describeNeeding('nats-server')('a broker', () => {
     await (await harness.connect('catalog')).publishEvents([event(9)]);
     await eventually(() => expect(received).toEqual([9]));
     await Promise.all([asker.close(), emitter.close(), replica.close()]);
+  });
+
+  it('that carries more than one answer to a request: the first counts, and no other request receives the rest', async () => {
+    const answering = await rawConnection(harness, 'catalog');
+    answering.subscribe(wait.subject, {
+      queue: 'catalog',
+      callback: (_error, message) => {
+        const { ticket } = message.json<RequestEnvelope>().data as { ticket: string };
+        for (const answer of [ticket, 'another', 'yet another'])
+          message.respond(JSON.stringify({ ok: { ticket: answer } }));
+      },
+    });
+    await answering.flush();
+    const bus = new MessageBus(await harness.connect('gateway'), testTopology.gateway);
+    for (const ticket of ['1', '2', '3'])
+      expect(await bus.request(wait, { ticket }, newRequestContext())).toEqual({ ticket });
+    await answering.close();
   });
 });
 

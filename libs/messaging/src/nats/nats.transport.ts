@@ -179,7 +179,7 @@ class NatsLink implements Link {
     topology: ServiceTopology,
   ) {
     this.inbox = createInbox(inboxPrefixOf(service));
-    connection.subscribe(`${this.inbox}.*`, {
+    connection.subscribe(`${this.inbox}.*.*`, {
       callback: (error, message) => (error ? undefined : this.onReply(message)),
     });
     void this.watchConnection();
@@ -197,10 +197,11 @@ class NatsLink implements Link {
   request(subject: string, message: RequestEnvelope, withinMs: number): Promise<ReplyEnvelope> {
     return new Promise((resolve, reject) => {
       if (!this.connected) return reject(new Error('there is no connection to NATS'));
-      const reply = `${this.inbox}.${(this.requests += 1)}`;
+      const service = serviceOf(subject);
+      const reply = `${this.inbox}.${service}.${(this.requests += 1)}`;
       this.connection.publish(subject, JSON.stringify(message), { reply });
       const until = performance.now() + withinMs;
-      this.waiting.set(reply, { resolve, reject, service: serviceOf(subject), unnamed: 0, until });
+      this.waiting.set(reply, { resolve, reject, service, unnamed: 0, until });
     });
   }
 
@@ -331,6 +332,13 @@ export function natsTransport(optionsFor: (service: ServiceName) => NatsTranspor
 
 /** Each service receives its answers under its own prefix. No other service may subscribe to it. */
 export const inboxPrefixOf = (service: ServiceName): string => `_INBOX_${service.replaceAll('-', '_')}`;
+
+/**
+ * The subjects under which `service` answers `caller`: inbox of a process, the answering service, number of the
+ * request. A service may publish answers only under its own name, so it cannot answer for another one.
+ */
+export const answersOf = (service: ServiceName, caller: ServiceName): string =>
+  `${inboxPrefixOf(caller)}.*.${service}.*`;
 
 function assertCarriesPaidBodies(connection: NatsConnection): void {
   const carries = connection.info?.max_payload ?? 0;

@@ -18,6 +18,7 @@ const COMMON_SUBJECTS = {
   sig: SERVICE_NAMES.flatMap((service) => [...subjectsOf(topology[service].signals), progressSubject(service)]),
   consumers: SERVICE_NAMES.flatMap(consumersOf),
   inboxes: SERVICE_NAMES.map((service) => `${inboxPrefixOf(service)}.${'x'.repeat(22)}`),
+  answers: SERVICE_NAMES.flatMap((caller) => SERVICE_NAMES.map((service) => answerOf(service, caller))),
 };
 
 const STREAM_ADMIN_SUBJECTS = [
@@ -45,6 +46,8 @@ const PUBLISHED = [
   ...COMMON_SUBJECTS.evt,
   ...COMMON_SUBJECTS.sig,
   ...COMMON_SUBJECTS.inboxes,
+  ...COMMON_SUBJECTS.answers,
+  ...COMMON_SUBJECTS.inboxes.map((inbox) => `${inbox}.1`),
   ...STREAM_ADMIN_SUBJECTS,
   ...COMMON_SUBJECTS.consumers.flatMap(consumerPowers),
   `$JS.API.STREAM.CREATE.OTHER`,
@@ -87,6 +90,9 @@ function mayPublish(service: ServiceName): string[] {
   return [
     ...subjectsOf([...calls, ...emits, ...signals]),
     ...(Object.keys(serves).length > 0 ? [progressSubject(service)] : []),
+    ...SERVICE_NAMES.filter((caller) => servicesAsked(topology[caller]).includes(service)).map((caller) =>
+      answerOf(service, caller),
+    ),
     ...(usesStream ? STREAM_ADMIN_SUBJECTS.slice(0, 2) : []),
     ...consumersOf(service).flatMap((consumer) => {
       const [create, info, next] = consumerPowers(consumer);
@@ -189,38 +195,46 @@ describeNeeding('nats-server')('the permissions of a broker', () => {
 
     const edge = await connectAs(users['api-gateway'], inboxPrefixOf('api-gateway'));
     for (let n = 0; n < 20; n += 1)
-      expect((await edge.request(subject, '', { timeout: 2_000 })).string()).toBe('the secret');
+      expect(await answerTo(edge, subject, answerOf('identity', 'api-gateway', n))).toBe('the secret');
     await Promise.all(snoops.map((snoop) => snoop.flush()));
     expect(overheard).toEqual([]);
     await Promise.all([edge, answering, ...snoops].map((connection) => connection.close()));
   });
 
-  it('let a service answer who asked it, once, and nobody else', async () => {
+  it('let a service answer those that call it under its own name, and nobody under the name of another', async () => {
     const answering = await connectAs(users.identity, inboxPrefixOf('identity'));
-    const subject = topology.identity.serves.authenticate!.subject;
-    answering.subscribe(subject, {
-      queue: 'identity',
-      callback: (_error, message) => {
-        message.respond('first');
-        message.respond('second');
-        answering.publish(`${inboxPrefixOf('api-gateway')}.stranger`, 'unasked');
-      },
-    });
-    await answering.flush();
     const edge = await connectAs(users['api-gateway'], inboxPrefixOf('api-gateway'));
     const received: string[] = [];
-    const inbox = `${inboxPrefixOf('api-gateway')}.test`;
     edge.subscribe(`${inboxPrefixOf('api-gateway')}.>`, {
-      callback: (_error, message) => void received.push(message.string()),
+      callback: (_error, message) => void received.push(message.subject),
     });
-    edge.publish(subject, '', { reply: inbox });
-    await eventually(() => expect(received).toContain('first'));
-    await answering.flush();
     await edge.flush();
-    expect(received).toEqual(['first']);
+    const [own, foreign] = [answerOf('identity', 'api-gateway'), answerOf('payments-ledger', 'api-gateway')];
+    for (const subject of [foreign, COMMON_SUBJECTS.inboxes[SERVICE_NAMES.indexOf('api-gateway')]!, own])
+      answering.publish(subject, 'an answer');
+    await eventually(() => expect(received).toContain(own));
+    expect(received).toEqual([own]);
+
+    // The subject of a request's answer, which the service is told, does not allow it more.
+    const asked = topology.identity.serves.authenticate!.subject;
+    answering.subscribe(asked, { queue: 'identity', callback: (_error, message) => void message.respond('an answer') });
+    await answering.flush();
+    edge.publish(asked, '', { reply: foreign });
+    edge.publish(asked, '', { reply: answerOf('identity', 'api-gateway', 2) });
+    await eventually(() => expect(received).toHaveLength(2));
+    expect(received).toEqual([own, answerOf('identity', 'api-gateway', 2)]);
     await Promise.all([edge.close(), answering.close()]);
   });
 });
+
+/** The subject of an answer to a request of `caller`. */
+function answerOf(service: ServiceName, caller: ServiceName, request = 1): string {
+  return `${inboxPrefixOf(caller)}.${'x'.repeat(22)}.${service}.${request}`;
+}
+
+async function answerTo(connection: NatsConnection, subject: string, reply: string): Promise<string> {
+  return (await connection.request(subject, '', { timeout: 2_000, noMux: true, reply })).string();
+}
 
 function nameOf({ subject, queue }: { subject: string; queue?: string }): string {
   return queue ? `${subject} in ${queue}` : subject;

@@ -5,7 +5,7 @@ import {
   type ServiceTopology,
 } from '@market/contracts';
 import { consumerName, EVENT_STREAM } from './event-stream.js';
-import { inboxPrefixOf, REQUIRED_MAX_PAYLOAD } from './nats.transport.js';
+import { answersOf, inboxPrefixOf, REQUIRED_MAX_PAYLOAD } from './nats.transport.js';
 import { servicesAsked, progressSubject } from './requests-in-progress.js';
 
 export interface NatsServerPlace {
@@ -25,8 +25,6 @@ export interface NatsServerPlace {
 interface NatsPermissions {
   publish: string[];
   subscribe: string[];
-  /** Whether the service may publish replies. */
-  responds: boolean;
 }
 
 /** On a host that starts all services at once, a service may take longer than the server's default of two seconds. */
@@ -34,13 +32,16 @@ const AUTHENTICATED_WITHIN_SECONDS = 10;
 /** A paused process answers no ping. After six to eight seconds the broker sends it no more requests. */
 const PING_INTERVAL = '1s';
 const PINGS_UNANSWERED = 3;
-/** Longer than any deadline of a request. */
-const RESPONSE_WITHIN = '5m';
 
-/** Derives a service's permissions from its topology. */
+/**
+ * Derives a service's permissions from its topology and the services that call it. Answers are allowed by their subject
+ * and not with `allow_responses`, for which the server remembers every message that a service receives and could answer,
+ * also every event, and which makes nats-server 2.9 read all of them again for each further message.
+ */
 function natsPermissionsOf(
   service: ServiceName,
   { serves, calls, emits, consumes, signals, subscribes }: ServiceTopology,
+  callers: ServiceName[],
 ): NatsPermissions {
   const served = Object.values(serves) as RequestContract[];
   return {
@@ -48,6 +49,7 @@ function natsPermissionsOf(
       ...subjects(calls),
       ...subjects(emits),
       ...subjects(signals),
+      ...callers.map((caller) => answersOf(service, caller)),
       ...(served.length > 0 ? [progressSubject(service)] : []),
       ...(emits.length + consumes.length > 0
         ? [`$JS.API.STREAM.INFO.${EVENT_STREAM}`, `$JS.API.STREAM.CREATE.${EVENT_STREAM}`]
@@ -60,20 +62,23 @@ function natsPermissionsOf(
       ...servicesAsked({ calls }).map(progressSubject),
       `${inboxPrefixOf(service)}.>`,
     ],
-    responds: served.length > 0,
   };
 }
 
 /**
  * The configuration of a nats-server on which each service is an nkey user whose permissions follow from its topology.
- * There is no anonymous access, and no service can read another service's answers.
+ * There is no anonymous access, no service can read another service's answers, and none can answer for another.
  */
 export function natsServerConfig(publicKeys: Partial<Record<ServiceName, string>>, place: NatsServerPlace): string {
   const { host = '127.0.0.1', port, storeDir, monitorPort, syncAlways = false, topology = marketplace } = place;
-  const users = (Object.entries(topology) as [ServiceName, ServiceTopology][]).map(([service, declared]) => {
+  const services = Object.entries(topology) as [ServiceName, ServiceTopology][];
+  const users = services.map(([service, declared]) => {
     const publicKey = publicKeys[service];
     if (!publicKey) throw new Error(`there is no public key for ${service}`);
-    return user(service, publicKey, natsPermissionsOf(service, declared));
+    const callers = services
+      .filter(([, { calls }]) => servicesAsked({ calls }).includes(service))
+      .map(([name]) => name);
+    return user(service, publicKey, natsPermissionsOf(service, declared, callers));
   });
   return [
     `listen: ${JSON.stringify(`${host}:${port}`)}`,
@@ -96,7 +101,7 @@ function ownConsumer(name: string, filter: string): string[] {
   ];
 }
 
-function user(service: ServiceName, publicKey: string, { publish, subscribe, responds }: NatsPermissions): string {
+function user(service: ServiceName, publicKey: string, { publish, subscribe }: NatsPermissions): string {
   return [
     `    # ${service}`,
     '    {',
@@ -104,7 +109,6 @@ function user(service: ServiceName, publicKey: string, { publish, subscribe, res
     '      permissions {',
     `        publish { ${only(publish)} }`,
     `        subscribe { ${only(subscribe)} }`,
-    ...(responds ? [`        allow_responses { max: 1, expires: "${RESPONSE_WITHIN}" }`] : []),
     '      }',
     '    }',
   ].join('\n');
