@@ -50,11 +50,12 @@ describe('GroupCommit', () => {
     );
   });
 
-  it('writes together what arrives while a write is on its way, and a lone item at once', async () => {
+  it('writes together what arrives while a write is on its way, and a lone item after two turns', async () => {
     const groups: string[][] = [];
     const commit = new GroupCommit(writerOf(groups));
     const first = commit.submit({ id: 'a', outcome: 'good' });
-    await nextTurn();
+    for (let turn = 0; turn < 2; turn += 1) await nextTurn();
+    expect(groups).toEqual([['a']]);
     const later = ['b', 'c', 'd'].map((id) => commit.submit({ id, outcome: 'good' }));
     await Promise.all([first, ...later]);
     expect(groups).toEqual([['a'], ['b', 'c', 'd']]);

@@ -19,11 +19,13 @@ interface Options<I> {
 /**
  * Groups concurrent operations into one statement or transaction, and resolves each after the common commit. Operations
  * that arrive while a group is being executed form the next group. There is no timer, so a single operation is not
- * delayed.
+ * delayed: a group begins after two turns of the event loop. By then, what could already be read was read, and the
+ * operations that follow from it have joined the group.
  */
 export class GroupCommit<I, O> {
   private waiting: Waiting<I, O>[] = [];
   private running = 0;
+  private isScheduled = false;
   private readonly maxSize: number;
   private readonly lanes: number;
   private readonly keyOf: ((item: I) => string) | undefined;
@@ -45,19 +47,25 @@ export class GroupCommit<I, O> {
   submit(item: I): Promise<O> {
     return new Promise<O>((resolve, reject) => {
       this.waiting.push({ item, span: currentSpan(), resolve, reject });
-      // Operations of the same turn of the event loop join the group.
-      if (this.running < this.lanes) setImmediate(() => this.next());
+      this.schedule();
     });
   }
 
-  private next(): void {
-    if (this.running >= this.lanes || this.waiting.length === 0) return;
-    const group = this.takeGroup();
-    this.running += 1;
-    void this.run(group).finally(() => {
-      this.running -= 1;
-      this.next();
-    });
+  private schedule(): void {
+    if (this.isScheduled || this.running >= this.lanes || this.waiting.length === 0) return;
+    this.isScheduled = true;
+    setImmediate(() => setImmediate(() => this.start()));
+  }
+
+  private start(): void {
+    this.isScheduled = false;
+    while (this.running < this.lanes && this.waiting.length > 0) {
+      this.running += 1;
+      void this.run(this.takeGroup()).finally(() => {
+        this.running -= 1;
+        this.schedule();
+      });
+    }
   }
 
   private takeGroup(): Waiting<I, O>[] {
