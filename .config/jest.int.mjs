@@ -8,7 +8,8 @@ export default {
   globalSetup: '<rootDir>/libs/testing/jest/global-setup.mjs',
   globalTeardown: '<rootDir>/libs/testing/jest/global-teardown.mjs',
   reporters: ['default', '<rootDir>/.config/skipped-tests.mjs'],
-  testTimeout: 30_000,
+  // A limit for what hangs, not for what is slow: a busy machine starts a process in ten seconds.
+  testTimeout: 120_000,
   // These specs wait for servers more than they compute.
   maxWorkers: '100%',
 };

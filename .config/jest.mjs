@@ -7,16 +7,20 @@ import { spawn } from 'node:child_process';
 
 const [kind, ...args] = process.argv.slice(2);
 const { MARKET_MODE } = process.env;
-const options = [
-  ...['--conditions=@market/source', '--import', './.config/typescript.mjs', '--enable-source-maps'],
-  'node_modules/jest/bin/jest.js',
-];
+const options =
+  kind === 'unit'
+    ? ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning']
+    : ['--conditions=@market/source', '--import', './.config/typescript.mjs', '--enable-source-maps'];
 
 const run = (mode, ...more) =>
-  spawn(process.execPath, [...options, '-c', `.config/jest.${kind}.mjs`, ...args, ...more], {
-    env: { ...process.env, ...(mode && { MARKET_MODE: mode }) },
-    stdio: 'inherit',
-  }).once('exit', (code) => (process.exitCode ||= code ?? 1));
+  spawn(
+    process.execPath,
+    [...options, 'node_modules/jest/bin/jest.js', '-c', `.config/jest.${kind}.mjs`, ...args, ...more],
+    {
+      env: { ...process.env, ...(mode && { MARKET_MODE: mode }) },
+      stdio: 'inherit',
+    },
+  ).once('exit', (code) => (process.exitCode ||= code ?? 1));
 
 if (kind === 'e2e' && !MARKET_MODE) for (const mode of ['standalone', 'distributed']) run(mode);
 else if (kind === 'e2e' && args.length === 0) for (const half of ['1/2', '2/2']) run(MARKET_MODE, `--shard=${half}`);

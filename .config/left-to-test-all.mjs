@@ -11,6 +11,7 @@ export const LEFT_TO_TEST_ALL = {
     'mass-assignment',
     'money',
     'overload',
+    'rolling',
     'secrets',
     'shutdown',
   ],

@@ -39,7 +39,7 @@ if (names.length > 0) {
   const tasks = ['lint', 'typecheck', 'test:unit', 'test:int'];
   run('npx', ['turbo', 'run', ...tasks, '--output-logs=new-only', '--log-prefix=none']);
   run('npm', ['run', 'test:e2e']);
-  if (isAll) run('npm', ['run', 'test:fuzz'], { env: { FUZZ_REQUESTS: '20000', ...env } });
+  if (isAll) run('npm', ['run', 'test:fuzz'], { env: { FUZZ_REQUESTS: '5000', ...env } });
 }
 
 const skipped = existsSync(SKIPPED_TESTS) ? readFileSync(SKIPPED_TESTS, 'utf8') : '';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { evmWallet, Marketplace } from '@market/sdk';
 import { eventually, startMarketplace, startOwnProcess } from '@market/testing';
 import { pack } from './packages/pack.mjs';
@@ -14,7 +14,7 @@ const inside = (name) => join(directory, name);
 const BIN = inside('node_modules/.bin/market');
 
 try {
-  const { cli } = pack(directory);
+  const { cli } = pack(relative(process.cwd(), directory));
   writeFileSync(inside('package.json'), '{"private":true}');
   execFileSync('npm', ['install', '--silent', cli], { cwd: directory });
   writeFileSync(
@@ -107,7 +107,7 @@ async function walk(mode) {
     assert.deepEqual([found.slug, found.pricing_amount, more], ['shout', 0.1, []]);
     assert.match(
       ok('buyer', ['search', '--max-price', '0.5']),
-      /^LISTING +PRICE .*\nshout +\$0\.10 per call +Otto +Makes a text upper case\./,
+      /^LISTING +PRICE .*\nshout +\$0\.10 per call +(true|false) .*Otto +Makes a text upper case\./,
     );
     assert.match(ok('buyer', ['show', 'shout']), /^description: Makes a text upper case\.$/m);
     const call = (body, ...args) => ['call', 'shout', body, ...args];
@@ -122,6 +122,7 @@ async function walk(mode) {
     fails('buyer', call('{}', '--max-price', '1'), 3, /The seller answered 422; nothing was charged/);
     fails('buyer', call('{"text":"break"}', '--max-price', '1'), 3, /The seller answered 500/);
     fails('buyer', ['show', 'nothing-of-this-name'], 1, /NOT_FOUND/);
+    fails('buyer', ['show', 'shoutt'], 1, /did you mean: shout/);
     fails('buyer', ['serch'], 2, /search/);
     fails('buyer', call('{text'), 2, /not JSON/);
     fails('buyer', ['show', 'shout', '--url', 'http://127.0.0.1:9'], 1, /NETWORK_ERROR/);

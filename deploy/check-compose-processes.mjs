@@ -219,6 +219,8 @@ async function check(root) {
     const nats = startOwnProcess('nats-server', ['--config', join(work, 'nats.conf')]);
     const redis = startOwnProcess('redis-server', [
       ...services.redis.command.slice(1),
+      '--requirepass',
+      parseEnv(readFileSync(join(secrets, 'redis/env'), 'utf8')).REDIS_PASSWORD,
       '--protected-mode',
       'no',
       '--dir',

@@ -64,7 +64,8 @@ function holdsTight() {
     assert.equal(service.container_name, undefined);
     if (!service.build) continue;
     assert.deepEqual([service.user, service.read_only, service.cap_drop], ['1000:1000', true, ['ALL']], name);
-    for (const path of [service.build.dockerfile, service.command[1]]) assert.ok(existsSync(join(PROJECT, path)), path);
+    const paths = [service.build.dockerfile, ...(service.command[0] === 'node' ? [service.command[1]] : [])];
+    for (const path of paths) assert.ok(existsSync(join(PROJECT, path)), path);
   }
 }
 
@@ -88,7 +89,9 @@ async function keepsSchemasApart() {
   try {
     await makeLogins(postgres, environmentOf('postgres'));
     const migration = { DATABASE_URL: here(environmentOf('migrate').DATABASE_URL) };
-    execFileSync(process.execPath, [join(PROJECT, services.migrate.command[1])], { env: migration });
+    execFileSync(process.execPath, [join(PROJECT, 'apps/standalone/bin/market-admin.mjs'), 'migrate'], {
+      env: migration,
+    });
     for (const { name } of definitions.filter((definition) => definition.database)) {
       const own = name.replaceAll('-', '_');
       const other = own === 'identity' ? 'catalog' : 'identity';

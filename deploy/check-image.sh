@@ -19,6 +19,10 @@ for package in anvil eslint jest typescript turbo; do
 done
 
 deploy/check-standalone-alone.sh buildah run --isolation chroot --network host --env ALLOW_PRIVATE_ENDPOINTS=true "$container" -- $command
+# The operators' commands, as the pages print them, on the data that the marketplace left.
+for words in 'books verify' 'payments report' 'backup create /tmp/backup' 'backup verify /tmp/backup'; do
+  buildah run --isolation chroot "$container" -- market-admin $words || { echo "market-admin $words failed in the image" >&2; exit 1; }
+done
 written=$(find "$root" -xdev -newer "$before" -user 1000 ! -path "$root/data*" ! -path "$root/tmp*")
 [ -z "$written" ] || { echo "written outside /data and /tmp: $written" >&2; exit 1; }
 echo "the image, $(du -sm "$root" | cut -f1) MB, runs as $user and needs no root that can be written"

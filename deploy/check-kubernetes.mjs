@@ -2,8 +2,9 @@
 /**
  * Checks deploy/kubernetes without a cluster. kubectl renders both overlays. Every object fits the schema of its kind
  * and has no unknown fields. Pods meet the standard `restricted`. Commands, variables, images, users and egress rules
- * are those of docker-compose.yml. Of the examples, every field is in CloudNativePG's definition of a cluster, and a
- * PostgreSQL and a nats-server accept their settings. Needs `npm run build` before, and kubectl 1.22 or later.
+ * are those of docker-compose.yml. An ingress passes as much as the nginx of docs/operations.md. Of the examples, every
+ * field is in CloudNativePG's definition of a cluster, and a PostgreSQL and a nats-server accept their settings. Needs
+ * `npm run build` before, and kubectl 1.22 or later.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -28,7 +29,7 @@ const OVERLAYS = ['small', 'production'];
 const SECRETS = [...SERVICE_NAMES, 'migrate', 'postgres', 'nats-config'];
 const CONFIG_MAPS = ['settings', 'postgres-logins'];
 /** Variables of the settings that differ from the compose file or are not in it. */
-const OWN_SETTINGS = ['PUBLIC_URL', 'NATS_STREAM_REPLICAS', 'INTERNAL_HOST'];
+const OWN_SETTINGS = ['STOP_DELAY_SECONDS', 'PUBLIC_URL', 'NATS_STREAM_REPLICAS'];
 
 const compose = yaml.load(
   readFileSync(join(PROJECT, 'docker-compose.yml'), 'utf8').replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1'),
@@ -59,6 +60,7 @@ try {
     for (const definition of definitions) runsAsInCompose(definition, objects);
     runServersAsInCompose(objects);
     keepInsideInside(objects);
+    letsHeadersThrough(objects);
     console.log(`deploy/kubernetes/${overlay} holds what it promises: ${objects.length} objects`);
   }
   await letsServicesIn(exampleOf('postgres-cloudnative-pg.yaml'), modelsOf);
@@ -230,7 +232,7 @@ function keepInsideInside(objects) {
     SERVICE_NAMES.filter((name) => compose[name].networks.includes('outside')).toSorted(),
   );
   assert.deepEqual(members('inside'), SERVICE_NAMES.toSorted());
-  assert.deepEqual(members('to-redis'), SERVICE_NAMES.filter((name) => compose[name].environment.REDIS_URL).toSorted());
+  assert.deepEqual(members('to-redis'), ['api-gateway', 'gateway']);
   assert.deepEqual(
     members('to-postgres'),
     ['migrate', ...definitions.filter(({ database }) => database).map(({ name }) => name)].toSorted(),
@@ -242,6 +244,20 @@ function keepInsideInside(objects) {
     open.map(({ metadata }) => metadata.name),
     ['outside'],
   );
+}
+
+/** Checks that an ingress passes headers, bodies and slow answers as the nginx of docs/operations.md does. */
+function letsHeadersThrough(objects) {
+  const nginx = readFileSync(join(PROJECT, 'docs/operations.md'), 'utf8');
+  const setting = (name) => nginx.match(new RegExp(`^ *${name} (.*);$`, 'm'))[1];
+  for (const { metadata } of objects.filter(({ kind }) => kind === 'Ingress')) {
+    const annotation = (name) => metadata.annotations[`nginx.ingress.kubernetes.io/${name}`];
+    assert.equal(annotation('proxy-buffer-size'), setting('proxy_buffer_size'));
+    assert.equal(annotation('proxy-body-size'), setting('client_max_body_size'));
+    assert.equal(`${annotation('proxy-read-timeout')}s`, setting('proxy_read_timeout'));
+  }
+  const readme = readFileSync(join(PROJECT, 'deploy/kubernetes/README.md'), 'utf8');
+  assert.ok(readme.includes(`\`large-client-header-buffers: ${setting('large_client_header_buffers')}\``));
 }
 
 function exampleOf(name) {
@@ -272,7 +288,7 @@ async function letsServicesIn([cluster, policy], modelsOf) {
           `CREATE ROLE ${name} ${login ? 'LOGIN' : ''} ${inherit ? '' : 'NOINHERIT'} PASSWORD 'p' IN ROLE ${inRoles.join(', ')}`,
         );
     });
-    execFileSync(process.execPath, [join(PROJECT, compose.migrate.command[1])], {
+    execFileSync(process.execPath, [join(PROJECT, 'apps/standalone/bin/market-admin.mjs'), 'migrate'], {
       env: { DATABASE_URL: as(initdb.owner) },
     });
     for (const { name } of definitions.filter(({ database }) => database)) {

@@ -25,7 +25,7 @@ const OBSERVABILITY = join(PROJECT, 'deploy/observability');
 const PAID_CALLS = 3;
 /** Metrics of Prometheus itself. */
 const OWN_METRICS = ['up', 'ALERTS'];
-const KEYWORDS = ['and', 'or'];
+const KEYWORDS = ['and', 'or', 'unless'];
 const SUFFIX = /_(bucket|count|sum)$/;
 
 const prometheus = findProgram('prometheus', 'prometheus');

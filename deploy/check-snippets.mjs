@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { Marketplace, sandboxPayer, solanaWallet } from '@market/sdk';
+import { Marketplace, sandboxPayer, evmWallet } from '@market/sdk';
 import { eventually, freePort, startMarketplace, startOwnProcess } from '@market/testing';
 
 const PROJECT = fileURLToPath(new URL('..', import.meta.url));
@@ -65,7 +65,7 @@ try {
       headers: { 'X-Market-Timestamp': String(Math.floor(Date.now() / 1000)) },
     });
   await eventually(async () => assert.equal((await attempt()).status, 401));
-  const { marketplace: buyer } = await new Marketplace({ baseUrl: api }).register(solanaWallet());
+  const { marketplace: buyer } = await new Marketplace({ baseUrl: api }).register(evmWallet());
   const call = (body) => buyer.call(listing, body, { pay: sandboxPayer(buyer) });
   assert.deepEqual((await call({ text: 'to be' })).seller_response, { words: 2 });
   const refused = await call({ text: 1 });

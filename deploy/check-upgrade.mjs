@@ -15,7 +15,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { SERVICE_NAMES } from '@market/contracts';
 import { startPostgres } from '@market/embedded-postgres';
-import { natsServerConfig } from '@market/messaging';
+import { edgePublicKey, natsPublicKeys, natsServerConfig } from '@market/messaging';
 import { evmWallet, Marketplace } from '@market/sdk';
 import { sellerServer } from '@market/sdk/seller';
 import {
@@ -54,8 +54,10 @@ try {
   assert.doesNotMatch(changed, /^[^A]/m, 'a migration that was released is changed by a further one, never in place');
   buildPrevious();
 
-  const users = Object.fromEntries(SERVICE_NAMES.map((service) => [service, createUser()]));
-  const keys = Object.fromEntries(SERVICE_NAMES.map((service) => [service, users[service].getPublicKey()]));
+  const seeds = Object.fromEntries(
+    SERVICE_NAMES.map((service) => [service, new TextDecoder().decode(createUser().getSeed())]),
+  );
+  const keys = Object.fromEntries(SERVICE_NAMES.map((service) => [service, natsPublicKeys(seeds[service])]));
   const postgres = await startPostgres({ dataDir: join(work, 'postgres'), settings: { max_connections: '300' } });
   cleanup.push(() => postgres.stop());
   // The broker gets the new subjects first.
@@ -68,6 +70,7 @@ try {
     PATH: process.env.PATH,
     DATABASE_URL: postgres.databaseUrl('market'),
     NATS_URL: nats.url,
+    NATS_EDGE_KEY: edgePublicKey(seeds['api-gateway']),
     REDIS_URL: redis.url,
     ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
     PAYMENTS_LEDGER_SIGNING_KEYS: randomBytes(32).toString('base64'),
@@ -78,7 +81,7 @@ try {
     LOG_LEVEL: 'warn',
   };
   const migrate = (release) =>
-    run(process.execPath, [join(release, 'apps/standalone/dist/migrate.js')], { env: environment });
+    run(process.execPath, [join(release, 'apps/standalone/bin/market-admin.mjs'), 'migrate'], { env: environment });
   const start = async (release, service) => {
     const [port, internalPort] = [await freePort(), await freePort()];
     const running = startOwnProcess(process.execPath, [join(release, `apps/${service}/dist/main.js`)], {
@@ -86,7 +89,7 @@ try {
         ...environment,
         PORT: String(port),
         INTERNAL_PORT: String(internalPort),
-        NATS_NKEY_SEED: new TextDecoder().decode(users[service].getSeed()),
+        NATS_NKEY_SEED: seeds[service],
       },
     });
     cleanup.push(() => running.stop('SIGKILL'));
@@ -227,7 +230,7 @@ async function isChargedOnce({ calls, delivered, listing }, env) {
   );
   assert.deepEqual(rows.map(({ id }) => id).sort(), delivered.toSorted());
   assert.equal(rows.length, calls);
-  const books = run(process.execPath, [join(NEW, 'apps/standalone/dist/admin/main.js'), 'books', 'verify'], { env });
+  const books = run(process.execPath, [join(NEW, 'apps/standalone/bin/market-admin.mjs'), 'books', 'verify'], { env });
   assert.equal(books, 'the books add up');
   console.log(`${calls} calls were delivered and charged once each, and ${books}`);
 }

@@ -4,7 +4,7 @@
  * if it is named. Prints the buyer's API key; given one as an argument, checks instead that its receipt still exists.
  */
 import assert from 'node:assert/strict';
-import { evmWallet, Marketplace, sandboxPayer, solanaWallet } from '@market/sdk';
+import { evmWallet, Marketplace, sandboxPayer } from '@market/sdk';
 import { sellerServer } from '@market/sdk/seller';
 
 const visitor = new Marketplace({ baseUrl: process.env.BASE_URL ?? 'http://localhost:3000', timeoutMs: 20_000 });
@@ -12,7 +12,7 @@ const [apiKey] = process.argv.slice(2);
 console.log(apiKey ? await remembers(apiKey) : await callOnce());
 
 async function callOnce() {
-  const { marketplace: seller } = await visitor.register(solanaWallet(), { displayName: 'Smoke seller' });
+  const { marketplace: seller } = await visitor.register(evmWallet(), { displayName: 'Smoke seller' });
   const { marketplace: buyer, registration } = await visitor.register(evmWallet(), { displayName: 'Smoke buyer' });
   let secret = [];
   const server = await sellerServer(({ body }) => ({ echo: body.text }), {

@@ -86,13 +86,16 @@ async function seedListings(databaseUrl: string, providerId: string): Promise<vo
     await client.query(
       `INSERT INTO catalog.listings (id, version, provider_id, slug, name, description,
          pricing_model, price_micros, pricing_currency, preferred_currency, delivery_type, auth_method,
-         formats, example_outputs, tags, status, published_at, created_at, updated_at)
+         formats, example_outputs, tags, status, published_at, created_at, updated_at, search)
        SELECT gen_random_uuid(), 1, $1, 'bench-' || n, 'Service ' || n,
-         'A service that answers questions about topic ' || (n % 997)
-           || CASE WHEN n % 20 = 0 THEN ' and the ${SEARCH_WORD}' ELSE ' and more' END,
+         text,
          'free', 0, 'USD', 'USDC', 'api', 'api_key',
-         '{json}', '[]', '{bench}', 'active', now(), now() - n * interval '1 second', now()
-       FROM generate_series(1, $2::int) AS n`,
+         '{json}', '[]', '{bench}', 'active', now(), now() - n * interval '1 second', now(),
+         setweight(to_tsvector('pg_catalog.english', 'Service ' || n), 'A')
+           || setweight(to_tsvector('pg_catalog.english', text), 'C')
+       FROM generate_series(1, $2::int) AS n,
+         concat('A service that answers questions about topic ', n % 997,
+           CASE WHEN n % 20 = 0 THEN ' and the ${SEARCH_WORD}' ELSE ' and more' END) AS text`,
       [providerId, LISTINGS],
     );
     await client.query('ANALYZE catalog.listings');

@@ -6,6 +6,7 @@ import { fire, type Measured, type Shot } from './load.js';
 import { peakOf, shareOfTree } from './memory.js';
 import { measureObserved } from './observed/measure-observed.js';
 import { measureOverload } from './overload/measure-overload.js';
+import { measureRelevance } from './relevance/measure-relevance.js';
 import { measureScale } from './scale/measure-scale.js';
 import { measureSearch } from './search/measure-search.js';
 import { measureSteady } from './steady/measure-steady.js';
@@ -173,6 +174,7 @@ function print(rows: Row[]): void {
 const parts: Record<string, () => Promise<void>> = {
   requests: main,
   search: () => measureSearch({ connections, seconds, sizes: numbers(options.sizes) }),
+  relevance: () => measureRelevance(mode),
   cost: () =>
     measureCost({
       mode,

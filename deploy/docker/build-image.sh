@@ -45,5 +45,6 @@ if ! buildah pull --quiet --policy missing "$base"; then
   base=localhost/debian-node:$node_major
   [ -n "$(buildah images --quiet "$base" 2>/dev/null)" ] || make_base
 fi
-buildah build --isolation chroot --network host --pull=never --build-arg "NODE_IMAGE=$base" \
+# npm opens more files of its cache at once than the 1,024 that a build may by default.
+buildah build --isolation chroot --network host --ulimit nofile=16384:16384 --pull=never --build-arg "NODE_IMAGE=$base" \
   --volume "$work:/run/npm:ro" --volume "$work/npmrc:/root/.npmrc:ro" --file deploy/docker/Dockerfile --tag "$name" .

@@ -22,7 +22,7 @@ export async function startLocalPostgres(dataDir, processes, onEnd) {
 
 /**
  * Starts a nats-server that authenticates each service by its nkey.
- * @returns `{ url, seeds, server }`, seeds by service.
+ * @returns `{ url, seeds, edgeKey, server }`, seeds by service.
  */
 export async function startLocalNats(directory, supervise) {
   const program = find('nats-server', 'NATS_URL');
@@ -51,7 +51,8 @@ export async function startLocalNats(directory, supervise) {
       (await readFile(join(directory, 'keys', `${service}.nk`), 'utf8')).trim(),
     ]),
   );
-  return { url: `nats://127.0.0.1:${port}`, seeds: Object.fromEntries(seeds), server };
+  const edgeKey = (await readFile(join(directory, 'edge.pub'), 'utf8')).trim();
+  return { url: `nats://127.0.0.1:${port}`, seeds: Object.fromEntries(seeds), edgeKey, server };
 }
 
 /** Starts a redis-server without persistence, because the data in Redis may be lost. @returns `{ url, server }` */

@@ -16,6 +16,8 @@ const DEPLOY = fileURLToPath(new URL('..', import.meta.url));
 const { values } = parseArgs({ options: { out: { type: 'string', default: join(DEPLOY, 'secrets') } } });
 const { out } = values;
 const OWNER = 'market';
+/** The services that count requests together. */
+const COUNTING = ['api-gateway', 'gateway'];
 /** Secrets that only one service has. */
 const OWN_SECRETS = { 'payments-ledger': { PAYMENTS_LEDGER_SIGNING_KEYS: randomKey } };
 
@@ -32,6 +34,8 @@ const postgres = await environmentIn('postgres', {
   ...Object.fromEntries(databaseUsers.map((user) => [`${user.toUpperCase()}_PASSWORD`, randomPassword])),
 });
 await write('postgres', postgres);
+const redis = await environmentIn('redis', { REDIS_PASSWORD: randomPassword });
+await write('redis', redis);
 await write('migrate', { DATABASE_URL: databaseUrl(OWNER, postgres.POSTGRES_PASSWORD) });
 for (const service of SERVICE_NAMES) {
   const user = service.replaceAll('-', '_');
@@ -39,9 +43,11 @@ for (const service of SERVICE_NAMES) {
   await write(service, {
     ...own,
     NATS_NKEY_SEED: (await readFile(join(out, 'nats-keys/keys', `${service}.nk`), 'utf8')).trim(),
+    NATS_EDGE_KEY: (await readFile(join(out, 'nats-keys/edge.pub'), 'utf8')).trim(),
     ...(databaseUsers.includes(user)
       ? { DATABASE_URL: databaseUrl(user, postgres[`${user.toUpperCase()}_PASSWORD`]) }
       : {}),
+    ...(COUNTING.includes(service) ? { REDIS_URL: `redis://:${redis.REDIS_PASSWORD}@redis:6379` } : {}),
   });
 }
 process.stdout.write(

@@ -1,15 +1,16 @@
 #!/usr/bin/env node
 /**
- * Gives each service its own NATS user and writes the broker's configuration, in which each may publish and subscribe to
- * exactly what its topology declares. Keys that exist are kept: run it again after an upgrade, and delete a key's file
- * first to replace that key. Needs `npm run build` before.
+ * Gives each service its own NATS users and writes the broker's configuration, in which each may publish and subscribe to
+ * exactly what its topology declares. `edge.pub` is the key by which services know for whom the edge asks. Keys that
+ * exist are kept: run it again after an upgrade, and delete a key's file first to replace that key. Needs
+ * `npm run build` before.
  */
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { SERVICE_NAMES } from '@market/contracts';
-import { natsServerConfig } from '@market/messaging';
+import { edgePublicKey, natsPublicKeys, natsServerConfig } from '@market/messaging';
 import { createUser, fromSeed } from '@nats-io/nkeys';
 
 const USAGE = `node deploy/nats/generate-keys.mjs [options]
@@ -39,8 +40,11 @@ else await generate();
 async function generate() {
   const keys = join(values.out, 'keys');
   await mkdir(keys, { recursive: true, mode: 0o700 });
-  const publicKeys = {};
-  for (const service of SERVICE_NAMES) publicKeys[service] = (await keyOf(join(keys, `${service}.nk`))).getPublicKey();
+  const seeds = {};
+  for (const service of SERVICE_NAMES) seeds[service] = await seedIn(join(keys, `${service}.nk`));
+  const publicKeys = Object.fromEntries(SERVICE_NAMES.map((service) => [service, natsPublicKeys(seeds[service])]));
+  const edgeKey = edgePublicKey(seeds['api-gateway']);
+  await writeFile(join(values.out, 'edge.pub'), `${edgeKey}\n`);
   const config = natsServerConfig(publicKeys, {
     host: values.host,
     port: Number(values.port),
@@ -53,19 +57,22 @@ async function generate() {
     `# Made by deploy/nats/generate-keys.mjs; holds public keys only.\n${config}`,
   );
   process.stdout.write(
-    `${join(values.out, 'nats.conf')} and ${SERVICE_NAMES.length} keys in ${keys}; give each service its own as NATS_NKEY_SEED\n`,
+    `${join(values.out, 'nats.conf')} and ${SERVICE_NAMES.length} keys in ${keys}; give each service its own ` +
+      `as NATS_NKEY_SEED, and all of them NATS_EDGE_KEY=${edgeKey}\n`,
   );
 }
 
-/** Returns the key in this file, and creates it if necessary. */
-async function keyOf(path) {
+/** Returns the seed in this file, and creates it if necessary. */
+async function seedIn(path) {
   try {
-    return fromSeed(Buffer.from((await readFile(path, 'utf8')).trim()));
+    const seed = (await readFile(path, 'utf8')).trim();
+    fromSeed(Buffer.from(seed));
+    return seed;
   } catch (error) {
     if (error.code !== 'ENOENT') throw new Error(`${path} holds no usable key`, { cause: error });
   }
-  const pair = createUser();
-  await writeFile(path, `${Buffer.from(pair.getSeed()).toString()}\n`, { mode: 0o600, flag: 'wx' });
+  const seed = Buffer.from(createUser().getSeed()).toString();
+  await writeFile(path, `${seed}\n`, { mode: 0o600, flag: 'wx' });
   await chmod(path, 0o600);
-  return pair;
+  return seed;
 }

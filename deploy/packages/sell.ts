@@ -1,4 +1,4 @@
-import { Marketplace, solanaWallet, type CreatedListing } from '@market/sdk';
+import { Marketplace, evmWallet, type CreatedListing } from '@market/sdk';
 import { reply, sellerServer, type SellerServer } from '@market/sdk/seller';
 
 /** Opens a shop that counts words. */
@@ -9,7 +9,7 @@ export async function sell(baseUrl: string): Promise<{ listing: CreatedListing; 
       typeof text === 'string' ? { words: text.split(' ').length } : reply(422, { missing: 'text' }),
     { secret: () => secrets },
   );
-  const { marketplace } = await new Marketplace({ baseUrl }).register(solanaWallet(), { displayName: 'A seller' });
+  const { marketplace } = await new Marketplace({ baseUrl }).register(evmWallet(), { displayName: 'A seller' });
   const listing = await marketplace.listings.create({
     name: 'Word count',
     description: 'Counts the words of a text.',

@@ -1,7 +1,7 @@
 // An agent that sells: registers with a new wallet, lists a private endpoint and answers the calls that come in signed.
 // When it is started again, it continues with the listing that it created before.
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { Marketplace, solanaWallet } from '@market/sdk';
+import { Marketplace, evmWallet } from '@market/sdk';
 import { sellerServer } from '@market/sdk/seller';
 
 process.once('uncaughtException', ({ message }) => {
@@ -35,7 +35,7 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
 }
 
 async function open() {
-  const { marketplace: otto, registration } = await new Marketplace({ baseUrl }).register(solanaWallet(), {
+  const { marketplace: otto, registration } = await new Marketplace({ baseUrl }).register(evmWallet(), {
     displayName: 'Otto',
   });
   const listing = await otto.listings.create({

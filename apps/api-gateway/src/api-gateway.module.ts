@@ -31,6 +31,7 @@ import { SessionsHttpController } from './identity/sessions.http-controller.js';
 import { WalletsHttpController } from './identity/wallets.http-controller.js';
 import { BrowseListingsHttpController } from './listings/browse-listings.http-controller.js';
 import { SellListingsHttpController } from './listings/sell-listings.http-controller.js';
+import { ValidateListingHttpController } from './listings/validate-listing.http-controller.js';
 import { McpHttpController } from './mcp/mcp.http-controller.js';
 import { OpenApi } from './openapi/openapi.js';
 import { DisplayNames } from './display-names/display-names.js';
@@ -64,6 +65,7 @@ import { DiscoveryHttpController } from './x402/discovery.http-controller.js';
     ApiKeysHttpController,
     BrowseListingsHttpController,
     SellListingsHttpController,
+    ValidateListingHttpController,
     EndpointsHttpController,
     ExecuteCallHttpController,
     ExecuteKeylessCallHttpController,

@@ -41,6 +41,7 @@ export async function configureEdge(
     requestBudgetMs,
     callBudgetMs,
     hop: hopOf(publicUrl),
+    isSecure: new URL(publicUrl).protocol === 'https:',
   });
   suggestListings(adapter.getInstance(), app.get(MessageBus));
   const console = new ConsoleFiles();

@@ -14,12 +14,12 @@ export const catalogConfig = defineConfig('catalog', {
   openChallengesMax: variable(
     'CATALOG_OPEN_CHALLENGES_MAX',
     integer(1, 10_000, 32),
-    'unused listing challenges one agent may have at a time; one more takes the place of the oldest',
+    'unused listing challenges of one agent; a further one replaces the oldest',
   ),
   listingsPerPowStep: variable(
     'CATALOG_LISTINGS_PER_POW_STEP',
     integer(1, 100_000, 25),
-    'listings an agent makes within an hour before the proof of work of its next ones starts with one more hex zero',
+    'listings an agent may create within an hour for each further hex zero of its next proofs of work',
   ),
   listingsPerSellerMax: variable(
     'CATALOG_LISTINGS_PER_SELLER_MAX',

@@ -33,7 +33,8 @@ const variables = defineConfig('gateway', {
   activeCallsMax: variable(
     'GATEWAY_ACTIVE_CALLS_MAX',
     integer(1, 100_000, 128),
-    'calls that a process works on at once, beside those that wait for their seller; one more is refused with 503',
+    'calls that a process works on at once, beside those that wait for their seller; further ones are refused ' +
+      'with 503',
   ),
   resumeIntervalMs: variable(
     'GATEWAY_RESUME_INTERVAL_MS',
@@ -43,32 +44,38 @@ const variables = defineConfig('gateway', {
   failingAfter: variable(
     'GATEWAY_FAILING_AFTER',
     integer(1, 1_000, 5),
-    'calls of at least two buyers that a seller fails in a row before its endpoint counts as failing and no more are sold',
+    'failed calls in a row, of at least two buyers, after which an endpoint counts as failing and nothing is ' +
+      'sold on it',
   ),
   probeIntervalMs: variable(
     'GATEWAY_PROBE_INTERVAL_MS',
     integer(10, 3_600_000, 30_000),
-    'how often a failing endpoint is probed; a new one that no call has reached is after twice as long',
+    'how often a failing endpoint is probed; a new one that no call has reached is probed after twice as long',
   ),
   idleProbeIntervalMs: variable(
     'GATEWAY_IDLE_PROBE_INTERVAL_MS',
     integer(10, 604_800_000, 21_600_000),
-    'how often an endpoint that works is probed, so that one that dies is noticed although nobody calls it',
+    'how often a working endpoint is probed',
   ),
   qualityIntervalMs: variable(
     'GATEWAY_QUALITY_INTERVAL_MS',
     integer(10, 3_600_000, 60_000),
-    'how often the measured quality of one listing is told anew at most',
+    'minimum interval between updates of the measured quality of a listing',
+  ),
+  quotesKeptHours: variable(
+    'GATEWAY_QUOTES_KEPT_HOURS',
+    integer(1, 8_760, 24),
+    'how long a call that was quoted and never paid stays in the history after its offer',
   ),
   resultsKeptDays: variable(
     'GATEWAY_RESULTS_KEPT_DAYS',
     integer(2, 3_650, 30),
-    'how long the result of a delivered call is kept, and with it how long its relay request id may be repeated',
+    'how long results are kept, and their relay request ids may be repeated',
   ),
   historyKeptDays: variable(
     'GATEWAY_HISTORY_KEPT_DAYS',
     integer(2, 3_650, 90),
-    'how long a call shows in the history of its buyer and its seller, at least as long as its result is kept',
+    'how long calls stay in the history, at least as long as their results',
   ),
   pruneIntervalMs: variable(
     'GATEWAY_PRUNE_INTERVAL_MS',
@@ -90,12 +97,25 @@ export interface GatewayConfig extends ConfigOf<typeof variables> {
 
 export const gatewayConfig: ConfigDefinition<GatewayConfig> = {
   ...variables,
-  parse: (env, problems) => ({ ...variables.parse(env, problems), internalHosts: internalHostsOf(env) }),
+  parse(env, problems) {
+    const config = variables.parse(env, problems);
+    const { sellerConnectTimeoutMs, sellerTimeoutMs, historyKeptDays, resultsKeptDays } = config;
+    if (sellerConnectTimeoutMs >= sellerTimeoutMs)
+      problems.push(
+        `GATEWAY_SELLER_CONNECT_TIMEOUT_MS: must be below GATEWAY_SELLER_TIMEOUT_MS (${sellerTimeoutMs}), which it is a part of`,
+      );
+    if (historyKeptDays < resultsKeptDays)
+      problems.push(
+        `GATEWAY_HISTORY_KEPT_DAYS: must be GATEWAY_RESULTS_KEPT_DAYS (${resultsKeptDays}) or more, ` +
+          'or a result outlives its call in the history; raise it, or lower the other',
+      );
+    return { ...config, internalHosts: internalHostsOf(env) };
+  },
 };
 
 function internalHostsOf(env: Environment): string[] {
   const urls = Object.entries(env).flatMap(([name, value]) =>
-    /^(NATS|REDIS|(\w+_)?DATABASE)_URL$/.test(name) ? (value ?? '').split(',') : [],
+    /^(NATS|REDIS|(\w+_)?DATABASE(_LOCK)?)_URL$/.test(name) ? (value ?? '').split(',') : [],
   );
   // A URL without a port means the default port, which endpoints may not use anyway.
   return urls.flatMap((url) => (URL.canParse(url) && new URL(url).port ? [new URL(url).host] : []));

@@ -56,16 +56,11 @@ export const identityConfig = defineConfig('identity', {
     integer(1, 2_592_000, 43_200),
     'how long a human stays signed in',
   ),
-  maxOpenChallenges: variable(
-    'IDENTITY_MAX_OPEN_CHALLENGES',
-    integer(1, 10_000, 128),
-    'unused challenges one wallet may have at a time; the oldest gives way to one more',
-  ),
   maxApiKeys: variable('IDENTITY_MAX_API_KEYS', integer(1, 1_000, 100), 'API keys of one account that work at a time'),
   maxStoredChallenges: variable(
     'IDENTITY_MAX_STORED_CHALLENGES',
     integer(1_000, 100_000_000, 1_000_000),
-    'challenges kept in all; beyond, those that expire first go',
+    'challenges kept in total; beyond that, those that expire first are deleted',
   ),
   operators: variable(
     'OPERATORS',

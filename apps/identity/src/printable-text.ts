@@ -1,2 +1,5 @@
-/** Whether the text is readable as a name: it is not blank and has no control characters or unpaired surrogates. */
-export const isPrintable = (text: string): boolean => text.trim() !== '' && !/[\p{Cc}\p{Cs}]/u.test(text);
+import { hiddenCharacterOf } from '@market/kernel';
+
+/** Whether the text is readable as a name: one line that is not blank and hides no characters. */
+export const isPrintable = (text: string): boolean =>
+  text.trim() !== '' && hiddenCharacterOf(text, { lines: false }) === undefined;

@@ -15,6 +15,9 @@ import { parseSigningKeys } from './books/receipt-signer.js';
 import { USDC } from './rails/assets.js';
 import { relayDestination, relayRoutes } from './rails/relay/relay-settings.js';
 import { isSolana } from './rails/x402/exact-payment.js';
+import { cdpSecret, facilitatorOrder, facilitatorProblems } from './rails/x402/facilitator-settings.js';
+import { coinPrices, DEFAULT_COIN_PRICES_TEXT } from './rails/x402/settlement-cost.js';
+import { knownDomain, tokenDomains } from './rails/x402/token-facts.js';
 import { tokenAddresses, x402Chains } from './rails/x402/x402-settings.js';
 
 const signingKeys = text().superRefine((value, context) => {
@@ -64,8 +67,7 @@ const variables = defineConfig('payments-ledger', {
   feeAddress: variable(
     'PAYMENTS_LEDGER_FEE_ADDRESS',
     optional(address),
-    'your own EVM address, to which sellers pay the fees that they owe; ' +
-      'needed with chains while signed payments pay sellers and there is a fee',
+    'your own EVM address to which sellers pay the fees that they owe; needed while signed payments pay sellers and there is a fee',
   ),
   feeSolanaAddress: variable(
     'PAYMENTS_LEDGER_FEE_SOLANA_ADDRESS',
@@ -75,7 +77,7 @@ const variables = defineConfig('payments-ledger', {
   feeCreditLimitMicros: variable(
     'PAYMENTS_LEDGER_FEE_CREDIT_LIMIT_MICROS',
     integer(0, 1_000_000_000_000, 10_000_000),
-    'what a seller may owe of fees in micros; more than that takes its paid listings off the market after the days of grace',
+    'fees in micros that a seller may owe; above that its paid listings leave the market after the days of grace',
   ),
   feeGraceDays: variable(
     'PAYMENTS_LEDGER_FEE_GRACE_DAYS',
@@ -100,8 +102,8 @@ const variables = defineConfig('payments-ledger', {
   defaultRoute: variable(
     'GATEWAY_DEFAULT_ROUTE',
     choice(['supported', 'preferred_currency'], 'supported'),
-    'route of a call that names none: supported takes the cheapest ' +
-      "where the listing's currency cannot carry the price; preferred_currency insists on it",
+    "route of a call that names none: supported takes one that a signature pays, or else the listing's currency, or else " +
+      'the cheapest; preferred_currency takes the currency of the listing and refuses a price that it cannot carry',
   ),
   sandboxPendingSeconds: variable(
     'PAYMENTS_LEDGER_SANDBOX_PENDING_SECONDS',
@@ -117,7 +119,7 @@ const variables = defineConfig('payments-ledger', {
   x402PayTo: variable(
     'PAYMENTS_LEDGER_X402_PAY_TO',
     choice(['seller', 'operator'], 'seller'),
-    "whom signed payments on EVM chains pay: the seller's payout wallet, or an address of yours; on Solana they pay the seller",
+    "who receives signed payments on EVM chains: the seller's payout wallet, or an address of yours",
   ),
   x402PayToAddress: variable(
     'PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS',
@@ -129,6 +131,19 @@ const variables = defineConfig('payments-ledger', {
     optional(tokenAddresses),
     "USDC contracts, of 6 decimals, as eip155:31337=0x…, where they are not the issuer's known ones",
   ),
+  x402Eip712: variable(
+    'PAYMENTS_LEDGER_X402_EIP712',
+    optional(tokenDomains),
+    'name and version of those contracts in EIP-712, as eip155:31337=USDC:2, where neither the table of x402 nor ' +
+      'an RPC server states them',
+  ),
+  x402CoinPrices: variable(
+    'PAYMENTS_LEDGER_X402_COIN_USD',
+    text(DEFAULT_COIN_PRICES_TEXT).transform(coinPrices),
+    'upper estimates in US dollars of the coins that pay for settlements, as ' +
+      'eip155=5000,solana=400,eip155:137=1; a signature is refused if its settlement would cost more than an ' +
+      'ordinary one by more than the fee of the sale',
+  ),
   x402RpcTimeoutMs: variable(
     'PAYMENTS_LEDGER_X402_RPC_TIMEOUT_MS',
     integer(100, 8_000, 5_000),
@@ -137,29 +152,39 @@ const variables = defineConfig('payments-ledger', {
   unsettledPerPayer: variable(
     'PAYMENTS_LEDGER_UNSETTLED_PER_PAYER',
     integer(1, 100_000, 10),
-    'calls of one wallet, paid by signatures of one asset, ' +
-      'that may be under way and not settled at once where no RPC server tells what the wallet holds',
+    'unsettled calls that one wallet may have at a time where no RPC server reports its balance',
   ),
-  facilitatorUrl: variable(
+  facilitatorOrder: variable(
     'PAYMENTS_LEDGER_X402_FACILITATOR_URL',
-    optional(url()),
-    'x402 facilitator that settles signed payments',
+    optional(facilitatorOrder),
+    'x402 facilitators that settle signed payments, in order of preference: URLs, cdp, and own for the key of this ' +
+      'process, as cdp,https://a,own; eip155:8453=own|cdp sets the order on one network. Absent, it is cdp if its key ' +
+      'is set, otherwise own',
   ),
   facilitatorApiKey: variable(
     'PAYMENTS_LEDGER_X402_FACILITATOR_API_KEY',
     optional(text()),
-    'sent to the facilitator as Authorization: Bearer',
+    'sent to the facilitator as Authorization: Bearer; with several, a list of host=key',
+  ),
+  cdpApiKeyId: variable(
+    'PAYMENTS_LEDGER_X402_CDP_API_KEY_ID',
+    optional(text()),
+    'id of a secret API key of the Coinbase Developer Platform, whose facilitator needs a token per request',
+  ),
+  cdpApiKeySecret: variable(
+    'PAYMENTS_LEDGER_X402_CDP_API_KEY_SECRET',
+    optional(cdpSecret),
+    'its secret: the base64 of 64 bytes (Ed25519), or the PEM of an EC key',
   ),
   facilitatorKey: variable(
     'PAYMENTS_LEDGER_X402_FACILITATOR_KEY',
     optional(privateKey),
-    'private key that pays the gas when this process settles signed payments itself; instead of a facilitator URL',
+    'private key that pays the gas when this process settles signed payments itself',
   ),
   facilitatorSolanaKey: variable(
     'PAYMENTS_LEDGER_X402_FACILITATOR_SOLANA_KEY',
     optional(solanaKeyPair),
-    'key pair that pays the fees of transactions when this process settles signed payments on Solana itself, ' +
-      'as base58 of 64 bytes; instead of a facilitator URL',
+    'the same on Solana: the key pair that pays the fees, as base58 of 64 bytes',
   ),
   facilitatorTimeoutMs: variable(
     'PAYMENTS_LEDGER_X402_FACILITATOR_TIMEOUT_MS',
@@ -179,8 +204,8 @@ const variables = defineConfig('payments-ledger', {
   relayRoutes: variable(
     'PAYMENTS_LEDGER_RELAY_ROUTES',
     text('eip155:8453:ETH,eip155:42161:USDC,solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:SOL').transform(relayRoutes),
-    'what buyers may pay with through Relay, each with the least price in US dollars ' +
-      'where it is not $0.10 on EVM chains and $0.01 on Solana: eip155:8453:ETH=0.25,…',
+    'what buyers may pay with through Relay, each with its minimum price in US dollars, where that is not $0.10 ' +
+      'on EVM chains and $0.01 on Solana: eip155:8453:ETH=0.25,…',
   ),
   relayDestination: variable(
     'PAYMENTS_LEDGER_RELAY_DESTINATION',
@@ -195,7 +220,7 @@ const variables = defineConfig('payments-ledger', {
   relayMaxCostMicros: variable(
     'PAYMENTS_LEDGER_RELAY_MAX_COST_MICROS',
     integer(0, 1_000_000_000, 500_000),
-    'the most in micros that Relay may add to a price; what costs more is not offered',
+    'the most in micros that Relay may add to a price; a more expensive quote is not offered',
   ),
   relayReferrer: variable(
     'PAYMENTS_LEDGER_RELAY_REFERRER',
@@ -205,12 +230,17 @@ const variables = defineConfig('payments-ledger', {
   relayQuotesPerMinute: variable(
     'PAYMENTS_LEDGER_RELAY_QUOTES_PER_MINUTE',
     integer(1, 100_000, 50),
-    "quotes that one process asks of Relay in any minute; the key's rate divided by the processes",
+    "quotes that one process asks of Relay in a minute; the key's rate divided by the processes",
   ),
   relayStatusesPerMinute: variable(
     'PAYMENTS_LEDGER_RELAY_STATUSES_PER_MINUTE',
     integer(1, 100_000, 200),
-    'the same for looks at a payment',
+    'the same for looks at a payment; a quarter of either at most for one buyer',
+  ),
+  relayStatusIntervalMs: variable(
+    'PAYMENTS_LEDGER_RELAY_STATUS_INTERVAL_MS',
+    integer(0, 60_000, 2_000),
+    'how long what Relay said of a payment is repeated, unless its webhook says that it changed',
   ),
   relayTimeoutMs: variable('PAYMENTS_LEDGER_RELAY_TIMEOUT_MS', integer(100, 8_000, 5_000), 'how long Relay may take'),
   signingKeys: variable(
@@ -218,9 +248,9 @@ const variables = defineConfig('payments-ledger', {
     signingKeys,
     'Ed25519 keys that receipts are signed with: base64 of 32 random bytes, comma separated; the first signs, all are published',
   ),
-  keepUnpaidDays: variable(
-    'PAYMENTS_LEDGER_KEEP_UNPAID_DAYS',
-    integer(1, 3650, 30),
+  keepUnpaidHours: variable(
+    'PAYMENTS_LEDGER_KEEP_UNPAID_HOURS',
+    integer(1, 87_600, 6),
     'how long an offer that brought no money is kept after its time',
   ),
   resumeIntervalMs: variable(
@@ -236,7 +266,7 @@ const variables = defineConfig('payments-ledger', {
   reconcileIntervalMs: variable(
     'PAYMENTS_LEDGER_RECONCILE_INTERVAL_MS',
     integer(50, 86_400_000, 600_000),
-    'how often settlements are compared with what chains and Relay say of them; each is once, when it is so old',
+    'how long after a settlement it is compared with what the chain or Relay says of it',
   ),
   sampleIntervalMs: variable(
     'PAYMENTS_LEDGER_SAMPLE_INTERVAL_MS',
@@ -269,16 +299,15 @@ function x402Problems(
     x402PayTo,
     x402PayToAddress,
     x402Usdc,
-    facilitatorUrl,
-    facilitatorKey,
-    facilitatorSolanaKey,
+    x402Eip712,
     feeBps,
     feeAddress,
     feeSolanaAddress,
+    ...config
   }: PaymentsLedgerConfig,
   chains: Map<string, string[]>,
 ): string[] {
-  const problems: string[] = [];
+  const problems = facilitatorProblems(config, chains);
   if (x402PayTo === 'operator' && !x402PayToAddress)
     problems.push('PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: is needed with PAYMENTS_LEDGER_X402_PAY_TO=operator');
   if (x402PayTo === 'seller' && x402PayToAddress)
@@ -290,17 +319,13 @@ function x402Problems(
     problems.push(`${variable}: is needed while signed payments pay sellers and there is a marketplace fee`);
   }
   for (const [network, servers] of chains) {
-    const key = isSolana(network)
-      ? { variable: 'PAYMENTS_LEDGER_X402_FACILITATOR_SOLANA_KEY', isSet: facilitatorSolanaKey !== undefined }
-      : { variable: 'PAYMENTS_LEDGER_X402_FACILITATOR_KEY', isSet: facilitatorKey !== undefined };
-    if (!facilitatorUrl && !key.isSet)
-      problems.push(
-        `PAYMENTS_LEDGER_X402_FACILITATOR_URL: is needed with ${network} in PAYMENTS_LEDGER_X402_CHAINS, or ${key.variable}`,
-      );
     if (!x402Usdc?.has(network) && !USDC[network])
       problems.push(`PAYMENTS_LEDGER_X402_USDC: names no contract on ${network}, where the issuer's is not known`);
-    if (!facilitatorUrl && servers.length === 0)
-      problems.push(`PAYMENTS_LEDGER_X402_CHAINS: names no RPC server of ${network}, which ${key.variable} needs`);
+    const usdc = x402Usdc?.get(network) ?? USDC[network];
+    if (usdc && !isSolana(network) && servers.length === 0 && !x402Eip712?.has(network) && !knownDomain(network, usdc))
+      problems.push(
+        `PAYMENTS_LEDGER_X402_EIP712: names no token of ${network}, whose name and version neither x402 nor an RPC server says`,
+      );
   }
   return problems;
 }

@@ -3,6 +3,7 @@ import { reportBooks } from './books/report-books.command.js';
 import { verifyBooks } from './books/verify-books.command.js';
 import { paymentsLedgerConfig } from './config.js';
 import { paymentsLedgerDatabase } from './database.js';
+import { endPayment } from './payments/end-payment.command.js';
 import { reportPayments } from './payments/report-payments.command.js';
 import { PaymentsLedgerModule } from './payments-ledger.module.js';
 import { confirmPayouts, exportPayouts } from './payouts/payouts.commands.js';
@@ -16,5 +17,14 @@ export const paymentsLedger = defineService({
   config: paymentsLedgerConfig,
   database: paymentsLedgerDatabase,
   checks: railChecks,
-  commands: [verifyBooks, reconcileBooks, reportBooks, reportPayments, exportPayouts, confirmPayouts, refundsConfirm],
+  commands: [
+    verifyBooks,
+    reconcileBooks,
+    reportBooks,
+    reportPayments,
+    endPayment,
+    exportPayouts,
+    confirmPayouts,
+    refundsConfirm,
+  ],
 });

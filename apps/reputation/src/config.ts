@@ -11,6 +11,11 @@ export const reputationConfig = defineConfig('reputation', {
     integer(50, 86_400_000, 60_000),
     'how often events that are kept no longer are looked for',
   ),
+  popularityIntervalMs: variable(
+    'REPUTATION_POPULARITY_INTERVAL_MS',
+    integer(50, 3_600_000, 1_000),
+    'how often the popularity of listings that were bought is measured',
+  ),
 });
 
 export type ReputationConfig = ConfigOf<typeof reputationConfig>;

@@ -4,7 +4,7 @@ import pg from 'pg';
 const BOOKS = `SELECT count(*) FILTER (WHERE p.state = 'completed')::int AS charged,
     count(*) FILTER (WHERE p.charges > 1 OR (p.charges = 1) <> (p.state = 'completed'))::int AS wrongly,
     count(*) FILTER (WHERE p.state = 'completed' AND g.result_json IS NULL)::int AS unanswered,
-    (SELECT sum(balance_micros) FROM payments_ledger.accounts)::text AS balance
+    (SELECT sum(balance_micros) FROM payments_ledger.balances)::text AS balance
   FROM (SELECT p.state, p.gateway_request_id,
           (SELECT count(*) FROM payments_ledger.journal_transactions t WHERE t.payment_id = p.id AND t.reason = 'call_completed') AS charges
         FROM payments_ledger.payments p WHERE p.purpose = 'call') p

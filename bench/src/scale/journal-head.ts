@@ -5,12 +5,12 @@ import pg from 'pg';
 const LOOK_EVERY_MS = 10;
 
 /**
- * Of the sessions that have begun to lock the journal's head and have not ended their transaction, which keep the
+ * Of the sessions that have begun to write the journal's head and have not ended their transaction, which keep the
  * table's lock, one has the row, and those that wait for it say so.
  */
 const LOOK = `SELECT count(*)::int AS sessions, count(*) FILTER (WHERE a.wait_event_type = 'Lock')::int AS waiting
   FROM pg_locks l JOIN pg_stat_activity a USING (pid)
-  WHERE l.relation = 'payments_ledger.journal_head'::regclass AND l.mode = 'RowShareLock' AND l.granted`;
+  WHERE l.relation = 'payments_ledger.journal_head'::regclass AND l.mode = 'RowExclusiveLock' AND l.granted`;
 
 export interface HeadUse {
   /** The number of transactions in which settlements were charged together. */
@@ -74,7 +74,7 @@ async function groupsOf({ processes, internalUrl }: RunningMarketplace): Promise
       .map(async (name) => {
         const metrics = await (await fetch(`${internalUrl(name)}/metrics`)).text();
         const [, count] =
-          /^db_client_operation_duration_seconds_count\{[^}]*"journal\.lock-head"[^}]*\} (\d+)$/m.exec(metrics) ?? [];
+          /^db_client_operation_duration_seconds_count\{[^}]*"journal\.write"[^}]*\} (\d+)$/m.exec(metrics) ?? [];
         return Number(count ?? 0);
       }),
   );

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 
-const ADMIN = fileURLToPath(new URL('../../../apps/standalone/dist/admin/main.js', import.meta.url));
+const ADMIN = fileURLToPath(new URL('../../../apps/standalone/bin/market-admin.mjs', import.meta.url));
 
-/** Fills the catalog with listings in all states, by the command behind `npm run seed`. */
+/** Fills the catalog with listings in all states, by the command behind `market-admin listings seed`. */
 export async function seedTo(databaseUrl: string, listings: number): Promise<void> {
   const there = await query<{ count: number }>(databaseUrl, 'SELECT count(*)::int AS count FROM catalog.listings');
   const missing = listings - there[0]!.count;

@@ -23,16 +23,23 @@ export const buyerCommands = (cli: Cli): Cli =>
       'Finds listings',
       (yargs) =>
         yargs
-          .positional('query', { type: 'string', describe: 'Words of a name or description' })
+          .positional('query', { type: 'string', describe: 'Words or a question; the best match comes first' })
           .option('category', { type: 'string' })
           .option('max-price', { type: 'string', describe: 'USD' })
+          .option('live', { type: 'boolean', describe: 'Only what works now' })
+          .option('min-success', { type: 'number', describe: 'The least success rate of 30 days, from 0 to 1' })
           .option('limit', { type: 'number', default: 20 }),
-      async ({ query, category, maxPrice, limit, ...options }) => {
+      async ({ query, category, maxPrice, live, minSuccess, limit, ...options }) => {
         const { market } = await sessionOf(options);
-        const filter: ListingQuery = { q: query, category, max_price: maxPrice, limit };
+        const filter: ListingQuery = { q: query, category, max_price: maxPrice, live, min_success: minSuccess, limit };
         print(options, (await market.listings.search(filter)).data, {
           listing: ({ slug }) => slug,
           price,
+          live: ({ quality }) => quality?.live,
+          success: ({ quality }) => quality?.success_rate_30d,
+          p50_ms: ({ quality }) => quality?.p50_ms_30d,
+          p95_ms: ({ quality }) => quality?.p95_ms_30d,
+          rating: ({ rating }) => rating?.average,
           seller: ({ provider }) => provider.display_name ?? provider.id,
           description: ({ description }) => description.slice(0, 60),
         });

@@ -32,7 +32,9 @@ function report(error: Error): number {
   }
   const { code, status, details, recovery, relayRequestId } = error;
   const facts = { code, message, status, details, recovery, relay_request_id: relayRequestId };
+  const where = typeof details?.path === 'string' ? ` (at ${details.path || 'the root'})` : '';
+  const meant = recovery?.did_you_mean?.length ? `\ndid you mean: ${recovery.did_you_mean.join(', ')}` : '';
   const next = recovery ? `\nnext: ${recovery.next_action}` : '';
-  console.error(asJson ? JSON.stringify({ error: facts }) : `${code}: ${message}${next}`);
+  console.error(asJson ? JSON.stringify({ error: facts }) : `${code}: ${message}${where}${meant}${next}`);
   return isUnpaid(error) ? EXIT.notPaid : EXIT.failed;
 }

@@ -48,6 +48,11 @@ export interface RequestContract<
    */
   repeatable?: true;
   /**
+   * The service that calls it may name an account that has not sent the request: it settles what a buyer began who is
+   * gone since, or who has no key. For every other request the edge must have signed the account.
+   */
+  onBehalf?: true;
+  /**
    * The answer contains a secret that is shown once. If it is stored for an Idempotency-Key, it is repeated only to the
    * API key that got it.
    */

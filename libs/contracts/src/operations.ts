@@ -28,12 +28,12 @@ export const operationsOf = (service: string) => ({
     output: eventQueues,
     refusals: {},
   }),
-  /** Newest first; `before` is the id of the last one seen. */
+  /** Newest first; `before` is the id of the last one seen. `total` counts all of them. */
   listOperatorActions: defineRequest({
     subject: `rpc.${service}.list-operator-actions.v1`,
     repeatable: true,
-    input: z.object({ before: id.optional(), limit: z.number().int().min(1).max(101) }),
-    output: z.object({ actions: z.array(operatorAction) }),
+    input: z.object({ before: id.optional(), limit: z.number().int().min(1).max(10_001) }),
+    output: z.object({ actions: z.array(operatorAction), total: z.number().int() }),
     refusals: {},
   }),
 });

@@ -15,6 +15,12 @@ export const platformRefusals = {
     z.object({ retry_after_seconds: z.number().int() }),
     { nextAction: 'retry_same_request', keep: ['Idempotency-Key'] },
   ),
+  concurrent_changes: declareRefusal(
+    'conflict',
+    'Concurrent changes of the same thing stopped each other; nothing was changed by this request: repeat it',
+    z.object({ retry_after_seconds: z.number().int() }),
+    { nextAction: 'retry_same_request', keep: ['Idempotency-Key'] },
+  ),
   deadline_exceeded: declareRefusal(
     'unavailable',
     'The request took longer than it may; try again shortly',

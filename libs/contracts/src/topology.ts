@@ -9,7 +9,6 @@ import {
 import type { EventContract, RequestContract, ServiceContract, SignalContract } from './define.js';
 import {
   callFailed,
-  claimsHeld,
   endpointChanged,
   endpointTouched,
   gatewayContract,
@@ -29,6 +28,8 @@ import {
 import {
   budgetReached,
   feesNearLimit,
+  feesPaid,
+  paymentArrived,
   paymentCompleted,
   paymentRefundDue,
   paymentRefunded,
@@ -38,7 +39,7 @@ import {
   subscriptionEnded,
   subscriptionStarted,
 } from './payments-ledger/index.js';
-import { eventsAdded, listingRated, reputationContract } from './reputation/index.js';
+import { eventsAdded, listingPopularityMeasured, listingRated, reputationContract } from './reputation/index.js';
 
 export const SERVICE_NAMES = [
   'identity',
@@ -71,10 +72,11 @@ const {
   createOffer,
   quoteKeyless,
   openKeylessPayment,
-  claimPayment,
+  authorizePayment,
   settlePayment,
   releasePayment,
   getPurchaseEvidence,
+  findUnpayableSellers,
   ...publicLedger
 } = paymentsLedgerContract;
 
@@ -89,7 +91,7 @@ export const topology: Record<ServiceName, ServiceTopology> = {
   },
   catalog: {
     serves: catalogContract,
-    calls: [publicIdentity.getAgents, provisionEndpoint],
+    calls: [publicIdentity.getAgents, provisionEndpoint, publicLedger.checkPayable, findUnpayableSellers],
     emits: [listingChanged, listingSuspended, listingRemoved, listingWorkSolved],
     consumes: [
       agentRegistered,
@@ -100,6 +102,7 @@ export const topology: Record<ServiceName, ServiceTopology> = {
       subscriptionStarted,
       sellerStandingChanged,
       listingRated,
+      listingPopularityMeasured,
     ],
     signals: [listingTouched],
     subscribes: [],
@@ -108,11 +111,13 @@ export const topology: Record<ServiceName, ServiceTopology> = {
     serves: paymentsLedgerContract,
     calls: [getOffering, findSettlementWallets, findPayoutWallets, openPayerAccount],
     emits: [
+      paymentArrived,
       paymentCompleted,
       paymentRefundDue,
       paymentRefunded,
       refundOverdue,
       feesNearLimit,
+      feesPaid,
       budgetReached,
       subscriptionStarted,
       subscriptionEnded,
@@ -120,7 +125,7 @@ export const topology: Record<ServiceName, ServiceTopology> = {
     ],
     consumes: [],
     signals: [],
-    subscribes: [claimsHeld],
+    subscribes: [],
   },
   gateway: {
     serves: gatewayContract,
@@ -130,21 +135,22 @@ export const topology: Record<ServiceName, ServiceTopology> = {
       createOffer,
       quoteKeyless,
       openKeylessPayment,
-      claimPayment,
+      authorizePayment,
       settlePayment,
       releasePayment,
     ],
     emits: [callFailed, endpointChanged, listingQualityMeasured],
-    consumes: [callFailed, listingRemoved, paymentCompleted, paymentRefundDue, paymentRefunded],
-    signals: [endpointTouched, claimsHeld],
+    consumes: [listingRemoved, paymentArrived, paymentCompleted, paymentRefundDue, paymentRefunded],
+    signals: [endpointTouched],
     subscribes: [listingTouched, endpointTouched],
   },
   reputation: {
     serves: reputationContract,
     calls: [getOffering, getPurchaseEvidence, publicIdentity.getAgents],
-    emits: [listingRated],
+    emits: [listingRated, listingPopularityMeasured],
     consumes: [
       paymentCompleted,
+      feesPaid,
       callFailed,
       subscriptionStarted,
       agentRegistered,

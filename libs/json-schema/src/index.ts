@@ -1,3 +1,3 @@
 export * from './body-check.js';
-export * from './problem-of-schema.js';
-export { TimeExceeded } from './within-ms.js';
+export { ChecksBusy } from './fair-checks.js';
+export { runCheck } from './schema-checks.js';

@@ -1,13 +1,12 @@
 import { dereference, type Schema } from '@cfworker/json-schema';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import safeRegex from 'safe-regex2';
 import { BodyCheck } from './body-check.js';
+import { problemOfPattern } from './linear-reg-exp.js';
 import { TimeExceeded, withinMs } from './within-ms.js';
 
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
 const MAX_DEPTH = 24;
 const MAX_MEMBERS = 1_000;
-const MAX_PATTERN_LENGTH = 200;
 /**
  * Keywords that `BodyCheck` does not support, or that would break references to parts of a schema within another
  * schema.
@@ -22,8 +21,7 @@ meta.validateSchema({});
 
 /**
  * Returns why a JSON Schema cannot be used to check values; undefined if it can. It must have the dialect 2020-12 and
- * refer only to itself. Its patterns must take linear time as far as `safe-regex2` can tell; `BodyCheck` bounds the
- * rest.
+ * refer only to itself, and RE2 must run its patterns.
  */
 export function problemOfSchema(schema: object): string | undefined {
   try {
@@ -64,10 +62,9 @@ function problemOfKeywords(value: unknown): string | undefined {
     if (key === '$schema' && member !== DIALECT) return `must be of the dialect ${DIALECT}: name no other as $schema`;
     if (key === '$ref' && !(typeof member === 'string' && /^#(\/|$)/.test(member)))
       return 'must refer to its own parts alone: a $ref is # or begins with #/';
-    if (key === 'pattern' && typeof member === 'string' && !isSafe(member)) return unsafe(member);
-    if (key === 'patternProperties' && typeof member === 'object' && member !== null) {
-      const pattern = Object.keys(member).find((name) => !isSafe(name));
-      if (pattern !== undefined) return unsafe(pattern);
+    for (const pattern of patternsOf(key, member)) {
+      const problem = problemOfPattern(pattern);
+      if (problem !== undefined) return `must not use the pattern ${JSON.stringify(pattern.slice(0, 100))}: ${problem}`;
     }
     const problem = problemOfKeywords(member);
     if (problem !== undefined) return problem;
@@ -75,17 +72,9 @@ function problemOfKeywords(value: unknown): string | undefined {
   return undefined;
 }
 
-const unsafe = (pattern: string): string =>
-  `must not use the pattern ${JSON.stringify(pattern.slice(0, 100))}: ` +
-  `at most ${MAX_PATTERN_LENGTH} characters, 25 repetitions and none within another`;
-
-function isSafe(pattern: string): boolean {
-  if (pattern.length > MAX_PATTERN_LENGTH || !safeRegex(pattern)) return false;
-  try {
-    return Boolean(new RegExp(pattern, 'u'));
-  } catch {
-    return false;
-  }
+function patternsOf(key: string, member: unknown): string[] {
+  if (key === 'pattern' && typeof member === 'string') return [member];
+  return key === 'patternProperties' && typeof member === 'object' && member !== null ? Object.keys(member) : [];
 }
 
 function problemOfForm(schema: object): string | undefined {
@@ -105,6 +94,7 @@ function problemOfRefs(schema: object): string | undefined {
 
 /** A schema that refers to itself without descending into the value never ends for any value. */
 function problemOfUse(schema: object): undefined {
-  new BodyCheck(JSON.stringify(schema)).misfitOf({});
+  const check = new BodyCheck(JSON.stringify(schema));
+  withinMs(CHECK_MS, () => check.firstMisfitOf({}));
   return undefined;
 }

@@ -49,10 +49,24 @@ export type NextAction = (typeof NEXT_ACTIONS)[number];
 /** Thrown if a dependency of this process is temporarily unavailable. The caller may retry later. */
 export class UnavailableError extends Error {
   override readonly name = 'UnavailableError';
+  /** Whether the log says that the dependency is away, so that what fails because of it needs no line of its own. */
+  readonly isReported: boolean;
+
   constructor(
     readonly dependency: string,
-    options?: ErrorOptions,
+    options?: ErrorOptions & { isReported?: boolean },
+    message = `${dependency} is unavailable`,
   ) {
-    super(`${dependency} is unavailable`, options);
+    super(message, options);
+    this.isReported = options?.isReported ?? false;
+  }
+}
+
+export const isReported = (error: unknown): boolean => error instanceof UnavailableError && error.isReported;
+
+/** Thrown if transactions kept stopping each other until the retries were used up. The database itself is available. */
+export class ContentionError extends UnavailableError {
+  constructor(dependency: string, options?: ErrorOptions) {
+    super(dependency, options, 'concurrent transactions stopped each other, and the retries are used up');
   }
 }

@@ -2,6 +2,7 @@ import { newId } from '@market/kernel';
 import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { Redis, type Result } from 'ioredis';
 import { once } from 'node:events';
+import { Gauge } from 'prom-client';
 import { z } from 'zod';
 import { Limits, type LimitRule, type LimitResult, type Permit } from './limits.js';
 import { MemoryLimits } from './memory-limits.js';
@@ -60,6 +61,18 @@ declare module 'ioredis' {
   }
 }
 
+const open = new Set<{ isConnected: boolean }>();
+
+new Gauge({
+  name: 'market_redis_up',
+  help: 'Whether this process has its connections to Redis; absent where none is configured',
+  collect() {
+    this.reset();
+    if (open.size > 0) this.set([...open].every(({ isConnected }) => isConnected) ? 1 : 0);
+    else this.remove();
+  },
+});
+
 const isTaken = z.union([z.literal(0), z.literal(1)]).transform(Boolean);
 const answerSchema = z.tuple([z.union([z.literal(0), z.literal(1)]), z.int().nonnegative()]);
 
@@ -82,11 +95,12 @@ export class RedisLimits extends Limits implements OnModuleInit, OnApplicationSh
    */
   private uncertain: { key: string; id: string }[] = [];
   private readonly renewal = setInterval(() => this.renew(), RENEW_INTERVAL_MS).unref();
-  private isConnected = false;
+  isConnected = false;
   private isUnavailable = false;
 
   constructor(url: string) {
     super();
+    open.add(this);
     this.redis = new Redis(url, {
       scripts: { takeTokens: { numberOfKeys: 1, lua: takeTokens }, takePermits: { numberOfKeys: 1, lua: takePermits } },
       keyPrefix: 'limits:',
@@ -169,6 +183,7 @@ export class RedisLimits extends Limits implements OnModuleInit, OnApplicationSh
   }
 
   onApplicationShutdown(): void {
+    open.delete(this);
     clearInterval(this.renewal);
     this.redis.disconnect();
   }

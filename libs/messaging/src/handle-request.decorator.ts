@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { MessagePattern } from '@nestjs/microservices';
 import type { InputOf, OutputOf, RequestContract } from '@market/contracts';
-import { UnavailableError } from '@market/kernel';
+import { ContentionError, UnavailableError } from '@market/kernel';
 import { isKept, SpanKind, startSpan, within } from '@market/tracing';
 import { traceIdOf, type RequestContext } from './request-context.js';
 import { toRequestContext, type ReplyEnvelope, type RequestEnvelope } from './envelope.js';
@@ -10,6 +10,8 @@ import { declarationOf, Refusal, refusePlatform } from './refuse.js';
 import { traceOutcome } from './trace-outcome.js';
 
 type Handler<C extends RequestContract> = (input: InputOf<C>, context: RequestContext) => Promise<OutputOf<C>>;
+
+const SUMMARY_AFTER_MS = 10_000;
 
 const logger = new Logger('HandleRequest');
 const requestLog = new Logger('BusRequest');
@@ -78,12 +80,28 @@ function outcomeOf(reply: ReplyEnvelope): string {
   return typeof outcome === 'string' ? outcome : 'ok';
 }
 
+/** How many requests what is unavailable cost after the one that is in the log. */
+const refused = new Map<string, number>();
+
+/** One line for the first request that an absent dependency costs, and one for those of the next ten seconds. */
+function warnOf(message: string, request: string): void {
+  const further = refused.get(message);
+  refused.set(message, further === undefined ? 0 : further + 1);
+  if (further !== undefined) return;
+  logger.warn(`${request}: ${message}`);
+  setTimeout(() => {
+    if (refused.get(message)! > 0) logger.warn(`${refused.get(message)} further requests: ${message}`);
+    refused.delete(message);
+  }, SUMMARY_AFTER_MS).unref();
+}
+
 function toReply(contract: RequestContract, error: unknown, requestId: string | undefined): ReplyEnvelope {
   if (error instanceof Refusal && declarationOf(contract, error.reason))
     return { refused: { reason: error.reason, details: error.details } };
   if (error instanceof UnavailableError) {
-    logger.warn(`${contract.subject} [${requestId}]: ${error.message}`);
-    return { refused: { reason: 'dependency_unavailable', details: { retry_after_seconds: 1 } } };
+    if (!error.isReported) warnOf(error.message, `${contract.subject} [${requestId}]`);
+    const reason = error instanceof ContentionError ? 'concurrent_changes' : 'dependency_unavailable';
+    return { refused: { reason, details: { retry_after_seconds: 1 } } };
   }
   logger.error(`${contract.subject} [${requestId}] failed`, error instanceof Error ? error.stack : String(error));
   return { failed: 'internal' };

@@ -77,6 +77,7 @@ class InProcessServer extends Server implements CustomTransportStrategy {
 }
 
 class InProcessLink implements Link {
+  readonly disconnectedSince = null;
   readonly server: InProcessServer;
   private readonly leave: (() => void)[] = [];
 

@@ -9,4 +9,5 @@ export { inProcessTransport } from './in-process.transport.js';
 export { natsProblems } from './nats/check-nats.js';
 export { natsTransport, type NatsTransportOptions } from './nats/nats.transport.js';
 export { assertContractServed } from './assert-contract-served.js';
+export { edgePublicKey, natsPublicKeys, parseEdgeKeys, type NatsPublicKeys } from './nats/service-keys.js';
 export { natsServerConfig } from './nats/server-config.js';

@@ -41,6 +41,28 @@ new Gauge({
   },
 });
 
+export const natsConnected = new Gauge({
+  name: 'nats_client_connected',
+  help: 'Whether a service has a connection to NATS',
+  labelNames: ['service'] as const,
+});
+
+export const streamBytes = new Gauge({
+  name: 'market_event_stream_bytes',
+  help: 'Bytes of events that some service has not handled yet, as the payments-ledger saw them within a quarter of a minute',
+});
+
+export const streamMaxBytes = new Gauge({
+  name: 'market_event_stream_max_bytes',
+  help: 'The bound of market_event_stream_bytes; beyond, events wait in the outboxes',
+});
+
+export const consumerPending = new Gauge({
+  name: 'market_event_consumer_pending',
+  help: 'Events that a consumer (service__subject) has not handled yet',
+  labelNames: ['consumer'] as const,
+});
+
 export const natsDisconnects = new Counter({
   name: 'nats_client_disconnects_total',
   help: 'How often a service lost its connection to NATS',

@@ -2,6 +2,7 @@ import { newId } from '@market/kernel';
 import { describeNeeding, eventually } from '@market/test-servers';
 import { Logger } from '@nestjs/common';
 import { setTimeout as delay } from 'node:timers/promises';
+import { ada } from '../test/fixtures/ada.js';
 import { startReplica, type Replica } from '../test/fixtures/catalog-replica.js';
 import {
   echo,
@@ -41,12 +42,12 @@ function behavesAlike(open: () => Promise<Harness>): void {
 
   const sendRaw = (subject: string, message: unknown): Promise<unknown> =>
     asker.request(subject, message as RequestEnvelope, 2_000);
-  const busOf = (link: Link): MessageBus => new MessageBus(link, testTopology.gateway);
+  const busOf = (link: Link): MessageBus => new MessageBus(link, testTopology['api-gateway']);
 
   beforeAll(async () => {
     harness = await open();
     replica = await startReplica('first', await harness.connect('catalog'));
-    asker = await harness.connect('gateway');
+    asker = await harness.connect('api-gateway');
     bus = busOf(asker);
   });
 
@@ -57,21 +58,13 @@ function behavesAlike(open: () => Promise<Harness>): void {
 
   describe('a request', () => {
     it('is answered, and its context arrives with it', async () => {
-      const principal = {
-        accountId: newId(),
-        accountType: 'agent' as const,
-        role: 'both' as const,
-        displayName: 'Ada',
-        keyId: newId(),
-        scopes: ['read' as const],
-      };
-      const context = newRequestContext({ principal, budgetMs: 3_000 });
+      const context = newRequestContext({ principal: ada, budgetMs: 3_000 });
       const answer = await bus.request(echo, { text: 'né\u0000 \u{1f980} "quoted"' }, context);
       expect(answer).toMatchObject({
         text: 'né\u0000 \u{1f980} "quoted"',
         servedBy: 'first',
         requestId: context.requestId,
-        principalId: principal.accountId,
+        principalId: ada.accountId,
       });
       expect(answer.remainingMs).toBeGreaterThan(0);
       expect(answer.remainingMs).toBeLessThanOrEqual(3_000);
@@ -95,6 +88,13 @@ function behavesAlike(open: () => Promise<Harness>): void {
         .catch((error: unknown) => error)) as Error;
       expect(failure).toBeInstanceOf(BusFailure);
       expect(`${failure.message}${JSON.stringify(failure)}${String(failure.cause)}`).not.toMatch(/secret|hunter2/);
+    });
+
+    it.each([
+      ['unreachable', 'dependency_unavailable'],
+      ['contended', 'concurrent_changes'],
+    ])('that meets a database that is %s is refused by the name of that', async (item, reason) => {
+      await expect(bus.request(reserve, { item }, newRequestContext())).rejects.toMatchObject({ reason });
     });
 
     it('that does not fit its contract reaches no handler', async () => {
@@ -265,7 +265,7 @@ describe('events that a consumer cannot take', () => {
     it('come again until it takes them', async () => {
       const harness = await natsHarness();
       const deliveries = new Map<string, number>();
-      await (await harness.connect('gateway')).consumeEvents(happened.subject, failingTwice(deliveries));
+      await (await harness.connect('api-gateway')).consumeEvents(happened.subject, failingTwice(deliveries));
       await (await harness.connect('catalog')).publishEvents([event(1), event(2)]);
       await eventually(() => expect([...deliveries.values()].every((times) => times >= 3) && deliveries.size).toBe(2), {
         withinMs: 15_000,
@@ -277,7 +277,7 @@ describe('events that a consumer cannot take', () => {
   it('are not taken from the publisher in process', async () => {
     const harness = await inProcessHarness();
     const deliveries = new Map<string, number>();
-    await (await harness.connect('gateway')).consumeEvents(happened.subject, failingTwice(deliveries));
+    await (await harness.connect('api-gateway')).consumeEvents(happened.subject, failingTwice(deliveries));
     const emitter = await harness.connect('catalog');
     const events = [event(1), event(2)];
     await expect(emitter.publishEvents(events)).rejects.toThrow('not now');

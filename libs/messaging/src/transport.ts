@@ -37,6 +37,8 @@ export interface Link {
   consumeEvents(subject: string, sink: EventSink): Promise<void>;
   signal(subject: string, payload: unknown): void;
   onSignal(subject: string, listener: (payload: unknown) => void): Promise<void>;
+  /** When the connection to the broker was lost, in milliseconds since the epoch; null while there is one. */
+  readonly disconnectedSince: number | null;
   close(): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { roleOf, type DatabaseDefinition } from './database.js';
-import { CreateMessaging1763600000000 } from './migrations/1763600000000-create-messaging.js';
+import { missingFrom } from './schema-state.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const OLDEST_VERSION = 150_000;
@@ -22,10 +22,11 @@ interface Login {
  * @returns what is wrong, in sentences. @throws if the server is unavailable or refuses the connection.
  */
 export async function databaseProblems(
-  { schema, migrations }: DatabaseDefinition,
+  definition: DatabaseDefinition,
   url: string,
   { migratesOnStart, paymentsMode }: { migratesOnStart: boolean; paymentsMode: string },
 ): Promise<string[]> {
+  const { schema } = definition;
   const client = new Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
   // The next statement reports a lost connection. Without a listener this error would end the process.
   client.on('error', () => undefined);
@@ -48,14 +49,13 @@ export async function databaseProblems(
       return [...problems, ...newDatabaseProblems(schema, login, migratesOnStart)];
     if (!login.has_role)
       return [...problems, `DATABASE_URL: the login is not a member of ${role}; GRANT ${role} to it`];
-    await client.query(`SET ROLE ${role}`);
-    const ran = await client.query<{ name: string }>(`SELECT name FROM ${schema}.migrations`);
-    const missing = [CreateMessaging1763600000000, ...migrations].filter(
-      ({ name }) => !ran.rows.some((row) => row.name === name),
-    );
-    if (missing.length > 0 && !(migratesOnStart && login.owns_schema))
+    await client.query('BEGIN');
+    const { problem, isMigrated } = await missingFrom(client, definition);
+    if (problem !== null && (isMigrated || !(migratesOnStart && login.owns_schema)))
       problems.push(
-        `MIGRATE_ON_START: the schema ${schema} is not up to date, and this login does not migrate it; run npm run migrate as its owner`,
+        isMigrated
+          ? `DATABASE_URL: ${problem}; restore it from a backup`
+          : `MIGRATE_ON_START: ${problem}, and this login does not migrate it; run market-admin migrate as its owner`,
       );
     const { rows: modes } = await client.query<{ mode: string }>(`SELECT mode FROM ${schema}.payments_mode`);
     if (modes[0] && modes[0].mode !== paymentsMode)
@@ -71,12 +71,12 @@ export async function databaseProblems(
 
 function newDatabaseProblems(schema: string, login: Login, migratesOnStart: boolean): string[] {
   if (!migratesOnStart)
-    return [`MIGRATE_ON_START: is false, and there is no schema ${schema} yet; run npm run migrate`];
+    return [`MIGRATE_ON_START: is false, and there is no schema ${schema} yet; run market-admin migrate`];
   return login.may_create_roles && login.may_create
     ? []
     : [
         `DATABASE_URL: the login may not create the role and the schema of ${schema}; ` +
-          'let it, or run npm run migrate as one that may and set MIGRATE_ON_START=false',
+          'let it, or run market-admin migrate as one that may and set MIGRATE_ON_START=false',
       ];
 }
 

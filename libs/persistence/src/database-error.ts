@@ -1,11 +1,11 @@
-import { UnavailableError } from '@market/kernel';
+import { ContentionError, UnavailableError } from '@market/kernel';
 
 /** Serialization failure and deadlock. The transaction was rolled back and may be retried. */
 const RETRYABLE = new Set(['40001', '40P01']);
 
-/** PostgreSQL error classes and socket errors that mean that the server is unavailable. */
+/** PostgreSQL error classes and socket errors that mean that the server is unavailable, or takes no writes or logins. */
 const UNAVAILABLE =
-  /^(08...|57P0[1-5]|53[0-4]..|55P03|57014|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/;
+  /^(08...|57P0[1-5]|53[0-4]..|55P03|57014|25006|28...|3D000|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/;
 /** TypeORM releases a query runner by itself when its connection broke between two statements. */
 const UNAVAILABLE_TEXTS = [
   'Connection terminated',
@@ -32,14 +32,11 @@ function isViolation(code: string, error: unknown, constraint: string): boolean 
   return codeOf(cause) === code && (cause as { constraint?: string }).constraint === constraint;
 }
 
-/** Converts errors of an unreachable database into `UnavailableError`, and returns other errors unchanged. */
+/** Names errors of an unreachable database `UnavailableError` and lost retries `ContentionError`; others stay as they are. */
 export function asUnavailable(error: unknown): unknown {
+  if (isRetryable(error)) return new ContentionError('PostgreSQL', { cause: error });
   const text = error instanceof Error ? error.message : '';
-  if (
-    UNAVAILABLE.test(codeOf(error) ?? '') ||
-    UNAVAILABLE_TEXTS.some((part) => text.includes(part)) ||
-    isRetryable(error)
-  )
-    return new UnavailableError('PostgreSQL', { cause: error });
+  if (UNAVAILABLE.test(codeOf(error) ?? '') || UNAVAILABLE_TEXTS.some((part) => text.includes(part)))
+    return new UnavailableError('PostgreSQL', { cause: error, isReported: true });
   return error;
 }

@@ -1,12 +1,14 @@
 import { Logger } from '@nestjs/common';
+import { UnavailableError } from '@market/kernel';
 import { keep, SpanKind, traceStep, type Span } from '@market/tracing';
-import type { Pool, PoolClient } from 'pg';
+import { Client, type Pool, type PoolClient } from 'pg';
 import { DataSource, type MigrationInterface } from 'typeorm';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { asUnavailable, codeOf, isRetryable } from './database-error.js';
-import { openDatabases, operationSeconds } from './metrics.js';
-import type { Statement } from './statement.js';
+import { lostTransactions, openDatabases, operationSeconds } from './metrics.js';
+import { nameOfCause, Outage, READ_ONLY } from './outage.js';
+import { sql, type Statement } from './statement.js';
 
 /** The definition of a service's database, shared by tests, migrations and processes. */
 export interface DatabaseDefinition {
@@ -22,7 +24,14 @@ export interface DatabaseOptions {
   statementTimeoutMs?: number;
   /** Additional PostgreSQL settings for these connections. */
   settings?: Record<string, string>;
+  /**
+   * `transaction` behind a pooler that gives each transaction another connection (PgBouncer's `pool_mode=transaction`):
+   * settings are then made in each transaction, in the same packet, and statements are not prepared.
+   */
+  pooling?: Pooling;
 }
+
+export type Pooling = 'session' | 'transaction';
 
 /** One open transaction. Statements that are sent without waiting for each other share one round trip. */
 export interface Tx {
@@ -38,6 +47,8 @@ export interface Tx {
 
 const ATTEMPTS = 4;
 
+const DEADLOCK = '40P01';
+
 const ignore = (): void => undefined;
 
 /**
@@ -49,13 +60,15 @@ const isOrdinary = (sqlState: string): boolean => /^(23|40)/.test(sqlState);
 /** PostgreSQL's error code if the `role` setting of a connection names a role that does not exist. */
 const INVALID_PARAMETER_VALUE = '22023';
 
+const ping = sql('database.ping', "SELECT current_setting('transaction_read_only') = 'on' AS is_read_only");
+
 /** PostgreSQL's error code for a statement that follows a failed one in its transaction. */
 const IN_FAILED_TRANSACTION = '25P02';
 
 export class NeverMigrated extends Error {
   constructor(schema: string, options?: ErrorOptions) {
     super(
-      `the schema ${schema} was never made in this database: run \`npm run migrate\` with the URL that is used here`,
+      `the schema ${schema} was never made in this database: run \`market-admin migrate\` with the URL that is used here`,
       options,
     );
   }
@@ -63,6 +76,37 @@ export class NeverMigrated extends Error {
 
 /** The role that has a service's grants. It cannot log in. */
 export const roleOf = (schema: string): string => `market_${schema}`;
+
+/**
+ * A connection that has its settings before its first statement. They are not startup parameters, which poolers such as
+ * PgBouncer refuse.
+ */
+const clientWith = (settings: unknown[]): typeof Client =>
+  class extends Client {
+    override connect(): Promise<Client>;
+    override connect(callback: (error: Error | null, client: Client) => void): void;
+    override connect(callback?: (error: Error | null, client: Client) => void): Promise<Client> | void {
+      // The pool listens for errors only later, and the statement reports a connection that is lost before. An error to
+      // which nobody listens would end the process.
+      this.on('error', ignore);
+      const connected = super.connect().then(async () => {
+        await this.query(setConfig(false), settings);
+        return this as Client;
+      });
+      if (!callback) return connected;
+      connected.then(
+        () => callback(null, this),
+        (error: Error) =>
+          void this.end()
+            .then(ignore, ignore)
+            .then(() => callback(error, this)),
+      );
+    }
+  } as typeof Client;
+
+/** @param isLocal whether the settings end with their transaction. */
+const setConfig = (isLocal: boolean): string =>
+  `SELECT set_config(name, value, ${isLocal}) FROM json_each_text($1) AS settings (name, value)`;
 
 /** Sends all data of this turn of the event loop in one packet, because each write to a socket wakes the server. */
 function inOnePacket(client: PoolClient): PoolClient {
@@ -78,13 +122,20 @@ export class Database {
 
   private constructor(
     private readonly definition: DatabaseDefinition,
-    private readonly url: string,
+    private readonly options: DatabaseOptions,
+    /** The settings of each transaction; null if connections keep them. */
+    private readonly localSettings: unknown[] | null,
     /** Direct access to the schema. Services read and write with the methods below. */
     readonly dataSource: DataSource,
     private readonly pool: Pool,
+    private readonly outage: Outage,
   ) {}
 
-  static async open(definition: DatabaseDefinition, options: DatabaseOptions): Promise<Database> {
+  static async open(
+    definition: DatabaseDefinition,
+    options: DatabaseOptions,
+    outage = new Outage(definition.schema),
+  ): Promise<Database> {
     const { schema } = definition;
     const settings = {
       role: roleOf(schema),
@@ -95,6 +146,8 @@ export class Database {
       ...definition.settings,
       ...options.settings,
     };
+    const values = [JSON.stringify(settings)];
+    const isPerTransaction = options.pooling === 'transaction';
     const dataSource = new DataSource({
       type: 'postgres',
       url: options.url,
@@ -107,18 +160,25 @@ export class Database {
         connectionTimeoutMillis: 5_000,
         keepAlive: true,
         pipeline: true,
-        options: Object.entries(settings)
-          .map(([name, value]) => `-c ${name}=${value}`)
-          .join(' '),
+        ...(isPerTransaction ? {} : { Client: clientWith(values) }),
       },
     });
     await dataSource.initialize().catch((error: unknown) => {
       throw codeOf(error) === INVALID_PARAMETER_VALUE ? new NeverMigrated(schema, { cause: error }) : error;
     });
     const { master } = dataSource.driver as unknown as { master: Pool };
-    const database = new Database(definition, options.url, dataSource, master);
+    const database = new Database(definition, options, isPerTransaction ? values : null, dataSource, master, outage);
+    if (isPerTransaction)
+      await database.query(ping).catch(async (error: unknown) => {
+        await dataSource.destroy();
+        throw codeOf(error) === INVALID_PARAMETER_VALUE ? new NeverMigrated(schema, { cause: error }) : error;
+      });
     openDatabases.add(database);
     return database;
+  }
+
+  get url(): string {
+    return this.options.url;
   }
 
   get schema(): string {
@@ -133,17 +193,36 @@ export class Database {
 
   /** Opens a second pool with its own size, so that neither pool waits for the other. The caller closes it. */
   openPool(options: Omit<DatabaseOptions, 'url'>): Promise<Database> {
-    return Database.open(this.definition, { url: this.url, ...options });
+    const { url, pooling } = this.options;
+    return Database.open(this.definition, { url, pooling, ...options }, this.outage);
   }
 
   /** Runs one prepared statement in its own implicit transaction. After a deadlock it is retried. */
   async query<Row>(statement: Statement, values: unknown[] = []): Promise<Row[]> {
-    return this.retrying(() => this.run<Row>(this.pool, statement, values));
+    return this.localSettings === null
+      ? this.retrying(() => this.run<Row>(this.pool, statement, values))
+      : this.transaction(async (tx) => tx.send<Row>(statement, values).rows);
   }
 
   /** Runs `work` in one transaction. After a deadlock or serialization failure all of it is retried, a few times. */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     return this.retrying(() => this.runOnce(work));
+  }
+
+  /** Whether statements fail because of PostgreSQL. */
+  get isAway(): boolean {
+    return this.outage.isOngoing;
+  }
+
+  /** @returns why the service cannot do its work with PostgreSQL, in words that may be shown; null if it can. */
+  async problem(): Promise<string | null> {
+    try {
+      const [row] = await this.query<{ is_read_only: boolean }>(ping);
+      return this.outage.blockedBecause ?? (row!.is_read_only ? READ_ONLY : null);
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error;
+      return nameOfCause(error.cause);
+    }
   }
 
   async close(): Promise<void> {
@@ -153,7 +232,9 @@ export class Database {
 
   private run<Row>(through: Pool | PoolClient, { name, text }: Statement, values: unknown[]): Promise<Row[]> {
     return this.timed(name ?? 'batch', async (span) => {
-      const { rows, rowCount, command } = await through.query({ name, text, values });
+      // A statement is prepared on one connection, and the next transaction may have another.
+      const prepared = this.localSettings === null ? { name } : {};
+      const { rows, rowCount, command } = await through.query({ ...prepared, text, values });
       // A run of a job that only reads is not worth a trace.
       if (span && rowCount && command !== 'SELECT') keep(span);
       return rows as Row[];
@@ -180,12 +261,29 @@ export class Database {
   private async retrying<T>(attempt: () => Promise<T>): Promise<T> {
     for (let count = 1; ; count += 1) {
       try {
-        return await attempt();
+        const result = await attempt();
+        this.outage.worked();
+        return result;
       } catch (error) {
-        if (!isRetryable(error) || count >= ATTEMPTS) throw asUnavailable(error);
+        if (!isRetryable(error)) throw this.named(error);
+        this.logger.warn(`${this.nameOf(error)}, attempt ${count} of ${ATTEMPTS}`);
+        if (count >= ATTEMPTS) throw asUnavailable(error);
         await delay(Math.random() * 10 * 2 ** count);
       }
     }
+  }
+
+  private named(error: unknown): unknown {
+    const named = asUnavailable(error);
+    if (named !== error) this.outage.failed(error);
+    return named;
+  }
+
+  /** Counts a lost transaction, and names what it lost to. PostgreSQL's detail has the ids of processes and no values. */
+  private nameOf(error: unknown): string {
+    const kind = codeOf(error) === DEADLOCK ? 'deadlock' : 'serialization_failure';
+    lostTransactions.inc({ db_namespace: this.definition.schema, kind });
+    return `${kind} in ${this.definition.schema}: ${(error as { where?: string }).where ?? (error as Error).message}`;
   }
 
   private async runOnce<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
@@ -201,6 +299,11 @@ export class Database {
       const begun = inOnePacket(client).query('BEGIN');
       begun.catch(ignore);
       sent.push(begun);
+      if (this.localSettings) {
+        const set = inOnePacket(client).query(setConfig(true), this.localSettings);
+        set.catch(ignore);
+        sent.push(set);
+      }
       isOpen = true;
       const result = await work({
         query: async <Row>(statement: Statement, values: unknown[] = []) => {

@@ -1,10 +1,11 @@
-import { Gauge, Histogram } from 'prom-client';
+import { Counter, Gauge, Histogram } from 'prom-client';
 import { sql, type Statement } from './statement.js';
 
 /** The properties of a database that the gauges read. */
 interface ObservedDatabase {
   readonly schema: string;
   readonly connections: Record<'total' | 'idle' | 'waiting', number>;
+  readonly isAway: boolean;
   query<Row>(statement: Statement): Promise<Row[]>;
 }
 
@@ -17,6 +18,28 @@ export const operationSeconds = new Histogram({
   help: 'Statements and commits by schema, name and SQLSTATE (empty where they succeeded)',
   labelNames: ['db_namespace', 'db_operation_name', 'error_type'] as const,
   buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 15],
+});
+
+export const lostTransactions = new Counter({
+  name: 'market_transactions_lost_total',
+  help: 'Transactions that a deadlock or a serialization failure rolled back, by schema and kind; most are run again',
+  labelNames: ['db_namespace', 'kind'] as const,
+});
+
+export const databaseFailures = new Counter({
+  name: 'market_database_failures_total',
+  help: 'Statements and commits that failed because of PostgreSQL, by service and cause',
+  labelNames: ['service', 'cause'] as const,
+});
+
+new Gauge({
+  name: 'market_database_up',
+  help: '0 while statements of a service fail because of PostgreSQL, 1 otherwise',
+  labelNames: ['service'] as const,
+  collect() {
+    this.reset();
+    for (const { schema, isAway } of openDatabases) this.set({ service: schema }, isAway ? 0 : 1);
+  },
 });
 
 new Gauge({

@@ -1,7 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { createDatabase, freshDatabase } from './testing/index.js';
+import { randomBytes } from 'node:crypto';
+import { createDatabase, freshDatabase, withClient } from './testing/index.js';
 import { shop } from '../test/fixtures/shop.js';
 import { migrate } from './migrate.js';
+import { schemaState } from './schema-state.js';
 
 class EndOtherConnections1763600000001 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -39,5 +41,47 @@ describe('migrate', () => {
       'CreateMessaging1763600000000',
       'EndOtherConnections1763600000001',
     ]);
+  });
+});
+
+describe('the state of a schema', () => {
+  const problemOf = async (definition: typeof shop, url: string) => (await schemaState(definition, url)).problem;
+
+  it('names what is missing: the schema, a migration, a table', async () => {
+    const empty = await createDatabase();
+    expect(await schemaState(shop, empty)).toEqual({ problem: 'the schema shop was never made', isMigrated: false });
+    const { url, inspect, drop } = await freshDatabase(shop);
+    expect(await schemaState(shop, url)).toEqual({ problem: null, isMigrated: true });
+    await inspect("DELETE FROM shop.migrations WHERE name = 'CreateShop1700000000000'");
+    expect(await schemaState(shop, url)).toEqual({
+      problem: 'the schema shop lacks the migration CreateShop1700000000000',
+      isMigrated: false,
+    });
+    await inspect("INSERT INTO shop.migrations (timestamp, name) VALUES (1700000000000, 'CreateShop1700000000000')");
+    await inspect('DROP TABLE shop.counters');
+    expect(await schemaState(shop, url)).toEqual({
+      problem: 'the schema shop lacks the table counters, which a migration made',
+      isMigrated: true,
+    });
+    expect(await migrate(shop, url)).toEqual([]);
+    expect(await problemOf(shop, url)).toMatch(/lacks the table counters/);
+    await drop();
+  });
+
+  it('is seen by the login of a service, which has its rights by its role alone', async () => {
+    const { url, inspect, drop } = await freshDatabase(shop);
+    const login = `login_${randomBytes(4).toString('hex')}`;
+    await inspect(`CREATE ROLE ${login} LOGIN NOINHERIT PASSWORD 'p' IN ROLE market_shop`);
+    const own = Object.assign(new URL(url), { username: login, password: 'p' }).href;
+    expect(await schemaState(shop, own)).toEqual({ problem: null, isMigrated: true });
+    await drop();
+    await withClient(process.env.TEST_DATABASE_URL!, (client) => client.query(`DROP ROLE ${login}`));
+  });
+
+  it('leaves the comment of an operator alone', async () => {
+    const { url, inspect, drop } = await freshDatabase(shop);
+    await inspect("COMMENT ON SCHEMA shop IS 'our shop'");
+    expect(await problemOf(shop, url)).toBeNull();
+    await drop();
   });
 });

@@ -2,6 +2,7 @@ import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { codeOf } from './database-error.js';
 import { roleOf, type DatabaseDefinition } from './database.js';
+import { noteTables } from './schema-state.js';
 import { CreateMessaging1763600000000 } from './migrations/1763600000000-create-messaging.js';
 
 /** The advisory lock that serializes migrating processes. */
@@ -65,7 +66,10 @@ async function runMigrations(definition: DatabaseDefinition, url: string): Promi
   });
   await dataSource.initialize();
   try {
-    return (await dataSource.runMigrations()).map((migration) => migration.name);
+    const ran = (await dataSource.runMigrations()).map((migration) => migration.name);
+    // A table that was removed by hand stays noted.
+    if (ran.length > 0) await dataSource.query(noteTables(definition.schema));
+    return ran;
   } finally {
     await dataSource.destroy();
   }

@@ -16,6 +16,7 @@ const latest = sql(
   `SELECT id, done_at AS "doneAt", operator, command, subject, reason FROM operator_actions
    WHERE $2::uuid IS NULL OR id < $2 ORDER BY id DESC LIMIT $1`,
 );
+const countAll = sql('operator-actions.count', 'SELECT count(*)::int AS total FROM operator_actions');
 
 export interface OperatorAction {
   operator: string;
@@ -40,17 +41,22 @@ export interface RecordedAction extends OperatorAction {
 }
 
 /**
- * Returns the latest operators' actions of a service, newest first, starting before the action `before`. Ids are
- * ordered by time.
+ * Returns the latest operators' actions of a service, newest first, starting before the action `before`, and the number
+ * of all. Ids are ordered by time.
  */
 export async function latestOperatorActions(
   database: Database,
   limit: number,
   before?: string,
-): Promise<RecordedAction[]> {
+): Promise<{ actions: RecordedAction[]; total: number }> {
   const [table] = await database.query<{ found: boolean; isMigrated: boolean }>(exists);
   if (!table!.isMigrated) throw new NeverMigrated(database.schema);
-  return table!.found ? database.query<RecordedAction>(latest, [limit, before]) : [];
+  if (!table!.found) return { actions: [], total: 0 };
+  const [actions, [count]] = await Promise.all([
+    database.query<RecordedAction>(latest, [limit, before]),
+    database.query<{ total: number }>(countAll),
+  ]);
+  return { actions, total: count!.total };
 }
 
 /** For services whose commands change data. The table is append-only, even for its owner. */

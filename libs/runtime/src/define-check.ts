@@ -6,4 +6,6 @@ export interface Check {
   variable: string;
   /** @returns the problems, each a sentence that names the variable to change. @throws if there is no answer. */
   problems(): Promise<string[]>;
+  /** What works, and is worth a warning. */
+  warning?: string;
 }

@@ -1,4 +1,15 @@
-import { choice, ConfigError, defineConfig, flag, integer, optional, text, url, variable } from './define-config.js';
+import {
+  baseUrl,
+  choice,
+  ConfigError,
+  defineConfig,
+  flag,
+  integer,
+  optional,
+  text,
+  url,
+  variable,
+} from './define-config.js';
 
 const config = defineConfig('test', {
   name: variable('TEST_NAME', text(), 'what it is called'),
@@ -21,6 +32,14 @@ describe('a configuration', () => {
       spare: 5,
     });
     expect(problems).toEqual([]);
+  });
+
+  it('appends paths to a base URL, whatever slashes it was given with', () => {
+    const address = defineConfig('test', { base: variable('TEST_BASE', baseUrl('http://localhost:3000'), 'where') });
+    const baseOf = (env: Record<string, string>): string => address.parse(env, []).base;
+    expect(baseOf({})).toBe('http://localhost:3000');
+    expect(baseOf({ TEST_BASE: 'https://market.example//' })).toBe('https://market.example');
+    expect(baseOf({ TEST_BASE: 'https://market.example/shop/' })).toBe('https://market.example/shop');
   });
 
   it('names every wrong variable with its reason, and no value', () => {

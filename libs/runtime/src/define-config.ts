@@ -66,7 +66,14 @@ export const flag = (fallback: boolean) =>
   );
 export const choice = <const T extends readonly [string, ...string[]]>(options: T, fallback?: T[number]) =>
   withDefault(z.enum(options, `must be one of ${options.join(', ')}`), fallback);
-export const url = (fallback?: string) => withDefault(z.url('must be a URL'), fallback);
+const anyUrl = z.url('must be a URL');
+export const url = (fallback?: string) => withDefault(anyUrl, fallback);
+/** A URL that paths are appended to. It has no slash at its end. */
+export const baseUrl = (fallback?: string) =>
+  withDefault(
+    anyUrl.overwrite((address) => address.replace(/\/+$/, '')),
+    fallback,
+  );
 export const optional = <T>(schema: z.ZodType<T>) => schema.optional();
 
 function withDefault<S extends z.ZodType>(schema: S, fallback: string | undefined): z.ZodType<z.output<S>> {

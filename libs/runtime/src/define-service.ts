@@ -21,7 +21,7 @@ export interface ServiceDefinition<C = unknown> {
   config: ConfigDefinition<C>;
   database?: DatabaseDefinition;
   http?: HttpDefinition<C>;
-  /** The dependencies of the service besides its database and the bus, for `npm run admin -- doctor`. */
+  /** The dependencies of the service besides its database and the bus, for `market-admin doctor`. */
   checks?(config: C): Check[];
   /** The commands that operators may run from a terminal. */
   commands?: readonly CommandDefinition[];

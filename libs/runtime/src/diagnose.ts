@@ -5,7 +5,7 @@ import type { Check } from './define-check.js';
 import { ConfigError, type Environment } from './define-config.js';
 import type { ServiceDefinition } from './define-service.js';
 import { databaseUrlOf, platformConfig } from './platform-config.js';
-import { readConfiguration } from './read-configuration.js';
+import { misspeltIn, readConfiguration } from './read-configuration.js';
 import { natsOptionsFromEnv } from './run-main.js';
 import { startFailure } from './start-failure.js';
 
@@ -13,6 +13,7 @@ import { startFailure } from './start-failure.js';
 interface Finding {
   subject: string;
   problems: string[];
+  warning?: string;
 }
 
 /**
@@ -45,14 +46,16 @@ export async function diagnose(definitions: readonly ServiceDefinition[], env: E
     if (problems.length === 0) checks.push(...(own?.(value) ?? []));
   }
   const findings = await Promise.all(
-    checks.map(async ({ subject, variable, problems }) => ({
+    checks.map(async ({ subject, variable, warning, problems }) => ({
       subject,
+      warning,
       problems: await problems().catch((error: unknown) => [
         `${variable}: what is there cannot be used (${reasonOf(error)})`,
       ]),
     })),
   );
-  return [{ subject: 'variables', problems: configurationProblems(definitions, env) }, ...findings];
+  const warning = misspeltIn(env, definitions).join(' ') || undefined;
+  return [{ subject: 'variables', problems: configurationProblems(definitions, env), warning }, ...findings];
 }
 
 function configurationProblems(definitions: readonly ServiceDefinition[], env: Environment): string[] {

@@ -1,4 +1,4 @@
-import { HealthServer } from './health.js';
+import { HealthServer, NotReady } from './health.js';
 
 describe('HealthServer', () => {
   const health = new HealthServer();
@@ -18,12 +18,16 @@ describe('HealthServer', () => {
     expect(await get('/healthz/ready')).toEqual({ status: 503, body: { status: 'not ready' } });
   });
 
-  it('is ready while everything it needs answers, and names what does not', async () => {
+  it('is ready while everything it needs answers, and says what does not and why, if that may be shown', async () => {
     health.ready = true;
     health.checks.catalog = () => Promise.resolve();
     expect(await get('/healthz/ready')).toEqual({ status: 200, body: { status: 'ok' } });
     health.checks.gateway = () => Promise.reject(new Error('a secret'));
-    expect(await get('/healthz/ready')).toEqual({ status: 503, body: { status: 'failing', failing: ['gateway'] } });
+    health.checks.catalog = () => Promise.reject(new NotReady('its disk is full'));
+    expect(await get('/healthz/ready')).toEqual({
+      status: 503,
+      body: { status: 'failing', failing: { catalog: 'its disk is full', gateway: 'failed' } },
+    });
   });
 
   it('has metrics of the process', async () => {

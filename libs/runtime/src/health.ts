@@ -4,6 +4,11 @@ import { collectDefaultMetrics, register } from 'prom-client';
 
 export type ReadinessCheck = () => Promise<void>;
 
+/** The message is shown to whoever asks whether the process is ready. Of other errors only the check is named. */
+export class NotReady extends Error {
+  override readonly name = 'NotReady';
+}
+
 /**
  * The internal port. `/healthz/live`: the process answers. `/healthz/ready`: its dependencies answer too; 503 while
  * starting and draining. `/metrics`: Prometheus' text format.
@@ -40,19 +45,17 @@ export class HealthServer {
     await new Promise<void>((resolve) => (this.server ? this.server.close(() => resolve()) : resolve()));
   }
 
-  private async report(): Promise<{ status: string; failing?: string[] }> {
-    if (!this.ready) return { status: 'not ready' };
+  private async report(): Promise<{ status: string; failing?: Record<string, string> }> {
     const results = await Promise.all(
-      Object.entries(this.checks).map(async ([name, check]) =>
-        (await check().then(
-          () => true,
-          () => false,
-        ))
-          ? null
-          : name,
+      Object.entries(this.checks).map(([name, check]) =>
+        check().then(
+          () => [],
+          (error: unknown) => [[name, error instanceof NotReady ? error.message : 'failed']],
+        ),
       ),
     );
-    const failing = results.filter((name) => name !== null);
-    return failing.length === 0 ? { status: 'ok' } : { status: 'failing', failing };
+    const failing = Object.fromEntries(results.flat()) as Record<string, string>;
+    if (!this.ready) return { status: 'not ready', ...(results.flat().length > 0 && { failing }) };
+    return results.flat().length === 0 ? { status: 'ok' } : { status: 'failing', failing };
   }
 }

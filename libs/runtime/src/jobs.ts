@@ -1,4 +1,5 @@
 import { startRun, within } from '@market/tracing';
+import { isReported } from '@market/kernel';
 import { Logger } from '@nestjs/common';
 
 /** Registers work that a service does before its first request, and work that repeats. */
@@ -30,7 +31,8 @@ export class Jobs {
       const run = within(span, job)
         .catch((error: unknown) => {
           span?.fail(error instanceof Error ? error.name : 'failed');
-          this.logger.warn(`${name} failed: ${error instanceof Error ? error.message : String(error)}`);
+          if (!isReported(error))
+            this.logger.warn(`${name} failed: ${error instanceof Error ? error.message : String(error)}`);
         })
         .finally(() => {
           span?.end();

@@ -28,8 +28,8 @@ export function operationsController(service: ServiceName): Type {
       context: RequestContext,
     ): Promise<OutputOf<typeof listOperatorActions>> {
       operatorOf(context);
-      const actions = await latestOperatorActions(this.database, limit, before);
-      return { actions: actions.map(({ doneAt, ...action }) => ({ ...action, at: doneAt.toISOString() })) };
+      const { actions, total } = await latestOperatorActions(this.database, limit, before);
+      return { total, actions: actions.map(({ doneAt, ...action }) => ({ ...action, at: doneAt.toISOString() })) };
     }
   }
   return OperationsMessageController;

@@ -3,6 +3,7 @@ import { parseEncryptionKeys } from '@market/persistence';
 import type { Level } from 'pino';
 import { z } from 'zod';
 import {
+  baseUrl,
   choice,
   defineConfig,
   flag,
@@ -64,14 +65,14 @@ const logLevels = z
 export const platformConfig = defineConfig('platform', {
   publicUrl: variable(
     'PUBLIC_URL',
-    url('http://localhost:3000'),
+    baseUrl('http://localhost:3000'),
     'the address under which clients reach the edge; links, gateway_url and wallet messages name it',
   ),
   paymentsMode: variable(
     'PAYMENTS_MODE',
     choice(['sandbox', 'live'], 'sandbox'),
-    'sandbox or live; live refuses every sandbox convenience and needs a payment rail. ' +
-      'A database keeps the mode it was first used in, and refuses the other',
+    'live refuses every sandbox convenience and needs a payment rail. A database keeps the mode it was first ' +
+      'used in, and refuses the other',
   ),
   allowPrivateEndpoints: variable(
     'ALLOW_PRIVATE_ENDPOINTS',
@@ -81,18 +82,42 @@ export const platformConfig = defineConfig('platform', {
   encryptionKeys: variable(
     'ENCRYPTION_KEYS',
     optional(encryptionKeys),
-    'keys for secrets at rest: <id>:<base64 of 32 bytes>, comma separated, current first; ' +
-      'every process needs them, and a command that seals or opens secrets',
+    'keys for secrets at rest: <id>:<base64 of 32 bytes>, comma separated, current first; needed by every ' +
+      'process, and by commands that encrypt or decrypt',
   ),
   databasePoolSize: variable(
     'DATABASE_POOL_SIZE',
     integer(2, 200, 10),
     'connections a service keeps to PostgreSQL at most',
   ),
+  databasePooling: variable(
+    'DATABASE_POOLING',
+    choice(['session', 'transaction'], 'session'),
+    'how a pooler between a service and PostgreSQL (PgBouncer) gives out connections; with transaction, set ' +
+      'MIGRATE_ON_START=false and run market-admin migrate with the direct URL',
+  ),
+  databaseLockUrl: variable(
+    'DATABASE_LOCK_URL',
+    optional(text()),
+    'direct URL of the PostgreSQL in which gateway and payments-ledger lock calls, the same for both; needed ' +
+      'where DATABASE_URL leads through a transaction pooler',
+  ),
   migrateOnStart: variable(
     'MIGRATE_ON_START',
     flag(true),
-    'whether a starting process brings its schemas up to date; false where npm run migrate does',
+    'whether a starting process brings its schemas up to date; false where market-admin migrate does',
+  ),
+  stopTimeoutSeconds: variable(
+    'STOP_TIMEOUT_SECONDS',
+    integer(1, 3600, 170),
+    'how long a process that is told to stop may take to finish its work; at least STOP_DELAY_SECONDS and the longest ' +
+      'call (API_GATEWAY_CALL_BUDGET_MS) together, and shorter than the time after which it is killed',
+  ),
+  stopDelaySeconds: variable(
+    'STOP_DELAY_SECONDS',
+    integer(0, 300, 0),
+    'how long an edge that is told to stop still accepts requests while it reports that it is not ready, so that ' +
+      'balancers turn to others first',
   ),
   internalPort: variable(
     'INTERNAL_PORT',
@@ -103,13 +128,13 @@ export const platformConfig = defineConfig('platform', {
   logLevels: variable(
     'LOG_LEVEL',
     logLevels,
-    'least severe level that is logged (fatal, error, warn, info or debug), ' +
-      'and that of single components by the context of their lines, as info,HttpRequest=warn',
+    'least severe level that is logged (fatal, error, warn, info or debug), and that of single contexts, as ' +
+      'info,HttpRequest=warn',
   ),
   tracesEndpoint: variable(
     'OTEL_EXPORTER_OTLP_ENDPOINT',
     optional(url()),
-    'OTLP collector that traces are sent to, over HTTP as JSON, at /v1/traces below this URL; nothing is traced when absent',
+    'OTLP collector for traces, over HTTP as JSON, at /v1/traces below this URL; nothing is traced when absent',
   ),
   tracesHeaders: variable(
     'OTEL_EXPORTER_OTLP_HEADERS',
@@ -119,7 +144,7 @@ export const platformConfig = defineConfig('platform', {
   tracesRatio: variable(
     'OTEL_TRACES_SAMPLER_ARG',
     ratio,
-    'part of all traces that is kept, 0 to 1; those in which something failed are kept beside',
+    'part of all traces that is kept; those in which something failed are kept in addition',
   ),
 });
 

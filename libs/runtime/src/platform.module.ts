@@ -1,6 +1,6 @@
 import type { ServiceName } from '@market/contracts';
 import { MessageBus } from '@market/messaging';
-import { Database, Idempotency, Outbox, FieldCipher } from '@market/persistence';
+import { Database, Idempotency, Locks, Outbox, FieldCipher } from '@market/persistence';
 import { Global, Module, type DynamicModule, type Provider, type Type } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Jobs } from './jobs.js';
@@ -42,6 +42,8 @@ export class PlatformModule {
     ];
     if (platform.database) {
       providers.push({ provide: Database, useValue: platform.database });
+      const locks = new Locks(platform.platformConfig.databaseLockUrl ?? platform.database.url);
+      providers.push({ provide: Locks, useFactory: () => locks });
       providers.push({ provide: Idempotency, useValue: new Idempotency(platform.database, platform.cipher) });
     }
     return {

@@ -42,7 +42,10 @@ export async function runCommand(
       if (!database) continue;
       const url = databaseUrls.get(name)!;
       if (platform.migrateOnStart) await migrate(database, url);
-      databases.set(name, await Database.open(database, { url, poolSize: platform.databasePoolSize }));
+      databases.set(
+        name,
+        await Database.open(database, { url, poolSize: platform.databasePoolSize, pooling: platform.databasePooling }),
+      );
     }
     await claimPaymentsMode(databases, platform.paymentsMode);
     for (const service of asked) {

@@ -1,21 +1,12 @@
 import type { ServiceName } from '@market/contracts';
 import { natsTransport, type NatsTransportOptions, type Transport } from '@market/messaging';
-import { ConfigError, defineConfig, integer, text, optional, variable, type Environment } from './define-config.js';
+import { ConfigError, type Environment } from './define-config.js';
 import type { ServiceDefinition } from './define-service.js';
+import { natsConfig } from './nats-config.js';
+import { platformConfig } from './platform-config.js';
 import { runProcess, type RunningProcess } from './run-process.js';
 import { withSecretFiles } from './secret-files.js';
 import { startFailure } from './start-failure.js';
-
-/** The variables that a process of the distributed marketplace reads in addition to `platformConfig`. */
-export const natsConfig = defineConfig('nats', {
-  servers: variable('NATS_URL', text(), 'NATS servers, comma separated: nats://host:4222'),
-  nkeySeed: variable(
-    'NATS_NKEY_SEED',
-    optional(text()),
-    "this service's nkey seed; absent only where the broker asks for none",
-  ),
-  streamReplicas: variable('NATS_STREAM_REPLICAS', integer(1, 5, 1), 'copies JetStream keeps of each event'),
-});
 
 /**
  * Creates the distributed bus from the environment. A process that runs several services may have a seed for each:
@@ -28,14 +19,23 @@ export function natsOptionsFromEnv(env: Environment): (service: ServiceName) => 
   const problems: string[] = [];
   const config = natsConfig.parse(env, problems);
   if (problems.length > 0) throw new ConfigError(problems);
-  return (service) => ({
-    servers: config.servers.split(',').map((server) => server.trim()),
-    nkeySeed: env[`${service.toUpperCase().replaceAll('-', '_')}_NATS_NKEY_SEED`] ?? config.nkeySeed,
-    streamReplicas: config.streamReplicas,
-  });
+  return (service) => {
+    const nkeySeed = env[`${service.toUpperCase().replaceAll('-', '_')}_NATS_NKEY_SEED`] ?? config.nkeySeed;
+    if (nkeySeed !== undefined && service !== 'api-gateway' && config.edgeKey === undefined)
+      throw new ConfigError([`NATS_EDGE_KEY: is required with a seed (${natsConfig.variables['edgeKey']!.help})`]);
+    return {
+      servers: config.servers.split(',').map((server) => server.trim()),
+      nkeySeed,
+      edgeKey: config.edgeKey,
+      stream: {
+        replicas: config.streamReplicas,
+        maxBytes: config.streamMaxBytes,
+        maxAgeSeconds: config.streamMaxAgeHours * 3_600,
+      },
+      drainMs: platformConfig.parse(env, []).stopTimeoutSeconds * 1_000,
+    };
+  };
 }
-
-const STOP_TIMEOUT_MS = 30_000;
 
 /**
  * Runs a process until it receives a signal to stop. The environment includes secrets read from files. If the process
@@ -48,7 +48,7 @@ export async function runMain(start: (env: Environment) => Promise<RunningProces
     const stop = (signal: string): void => {
       if (stopping) return;
       stopping = true;
-      setTimeout(() => process.exit(1), STOP_TIMEOUT_MS).unref();
+      setTimeout(() => process.exit(1), running.stopTimeoutMs).unref();
       void running.stop().then(
         () => process.exit(0),
         (error: unknown) => {

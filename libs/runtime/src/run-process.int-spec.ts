@@ -8,13 +8,15 @@ import {
   type EventRecord,
   type ReceivedEvent,
 } from '@market/messaging';
-import { sql, type Tx } from '@market/persistence';
-import { createDatabase, eventually, withClient } from '@market/testing';
+import { migrate, sql, type Tx } from '@market/persistence';
+import { createDatabase, eventually, freePort, withClient } from '@market/testing';
 import { Controller, Injectable, Logger, Module, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { ConfigError, defineConfig, integer, variable } from './define-config.js';
 import { defineService } from './define-service.js';
+import { Jobs } from './jobs.js';
 import { runCommand } from './run-command.js';
 import { runProcess } from './run-process.js';
 
@@ -89,6 +91,16 @@ class HandlerlessModule {}
 @Module({})
 class IdleModule {}
 
+@Injectable()
+class Busy {
+  static runs = 0;
+  constructor(jobs: Jobs) {
+    jobs.every('busy', 1, () => Promise.resolve(void (Busy.runs += 1)));
+  }
+}
+@Module({ providers: [Busy] })
+class BusyModule {}
+
 const config = defineConfig('test', { size: variable('TEST_SIZE', integer(1, 10, 1), 'a size') });
 const database = { schema: 'reputation', migrations: [CreateHeard1700000000000] };
 const listening = defineService({ name: 'reputation', module: ListeningModule, config, database });
@@ -145,11 +157,43 @@ describe('runProcess', () => {
     expect(await received()).toEqual([1, 2]);
   });
 
+  it('is not ready until its schema is up to date, and says which migration it waits for', async () => {
+    const internalPort = await freePort();
+    const env = {
+      ...settings,
+      DATABASE_URL: await createDatabase(),
+      MIGRATE_ON_START: 'false',
+      INTERNAL_PORT: String(internalPort),
+    };
+    const readiness = async () => (await fetch(`http://127.0.0.1:${internalPort}/healthz/ready`)).json();
+    await migrate({ ...database, migrations: [] }, env.DATABASE_URL);
+    const starting = runProcess([listening], inProcessTransport(), env);
+    await eventually(async () =>
+      expect(await readiness()).toEqual({
+        status: 'not ready',
+        failing: { reputation: 'the schema reputation lacks the migration CreateHeard1700000000000' },
+      }),
+    );
+    expect((await fetch(`http://127.0.0.1:${internalPort}/healthz/live`)).status).toBe(200);
+    await migrate(database, env.DATABASE_URL);
+    const running = await starting;
+    expect(await readiness()).toEqual({ status: 'ok' });
+    await running.stop();
+  }, 30_000);
+
   it('does not start while a request of the contract has no handler', async () => {
     const idle = defineService({ name: 'identity', module: IdleModule, config });
     await expect(runProcess([idle], inProcessTransport(), settings)).rejects.toThrow(
       /identity does not serve: rpc\.identity\.create-challenge\.v1, /,
     );
+  });
+
+  it('leaves no job behind when it does not start', async () => {
+    const busy = defineService({ name: 'identity', module: BusyModule, config });
+    await expect(runProcess([busy], inProcessTransport(), settings)).rejects.toThrow('does not serve');
+    const { runs } = Busy;
+    await delay(50);
+    expect(Busy.runs).toBe(runs);
   });
 
   it('does not start while it handles other events than its topology says', async () => {

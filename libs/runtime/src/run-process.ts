@@ -1,28 +1,41 @@
 import { topology, type ServiceName } from '@market/contracts';
 import { newId } from '@market/kernel';
 import { assertContractServed, MessageBus, type Link, type Transport } from '@market/messaging';
-import { Database, deleteExpired, migrate, Outbox, OutboxRelay, FieldCipher, sql } from '@market/persistence';
+import {
+  Database,
+  deleteExpired,
+  migrate,
+  Outbox,
+  OutboxRelay,
+  FieldCipher,
+  schemaState,
+  type DatabaseDefinition,
+} from '@market/persistence';
 import { startTracing } from '@market/tracing';
 import type { INestMicroservice } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { MicroserviceOptions, NestMicroservice } from '@nestjs/microservices';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { setTimeout as delay } from 'node:timers/promises';
 import { attachConsumers } from './attach-consumers.js';
 import { closeEdge } from './close-edge.js';
 import type { ConfigOf, Environment } from './define-config.js';
 import type { ServiceDefinition } from './define-service.js';
-import { HealthServer } from './health.js';
+import { HealthServer, NotReady } from './health.js';
 import { Jobs } from './jobs.js';
 import { PinoLogger } from './logger.js';
 import type { platformConfig } from './platform-config.js';
 import { claimPaymentsMode } from './payments-mode.js';
+import { processInfo, VERSION } from './process-info.js';
 import { PlatformModule } from './platform.module.js';
-import { readConfiguration } from './read-configuration.js';
+import { misspeltIn, readConfiguration } from './read-configuration.js';
 
 export interface RunningProcess {
   /** Port of the public edge, if this process runs it. */
   httpPort: number | undefined;
   internalPort: number | undefined;
+  /** The longest that a stop may take. */
+  stopTimeoutMs: number;
   /** Finishes work in progress and stops in the order edge, events, services, databases. */
   stop(): Promise<void>;
 }
@@ -38,9 +51,13 @@ export interface StartedService {
   app: INestMicroservice | NestFastifyApplication;
 }
 
-const PRUNE_INTERVAL_MS = 10 * 60_000;
+/** The part of the time for a stop after which the edge closes connections that have requests in progress. */
+const EDGE_SHARE = 0.9;
 
-const ping = sql('runtime.ping', 'SELECT 1 AS ok');
+/** For how long a process without a connection to the broker is still ready. */
+const BUS_GRACE_MS = 2_000;
+const MIGRATED_POLL_MS = 1_000;
+const PRUNE_INTERVAL_MS = 10 * 60_000;
 
 /**
  * Starts services in one process. Each gets its own container, database connections and bus connection. The whole
@@ -62,6 +79,7 @@ export async function runProcess(
   // Nest has one logger for each process, so the lines of several services in one process have the process's name.
   const processName = definitions.length === 1 ? definitions[0]!.name : 'marketplace';
   const logger = new PinoLogger(processName, platform.logLevels);
+  for (const sentence of misspeltIn(env, definitions)) logger.warn(sentence, 'Configuration');
   const { tracesEndpoint: endpoint, tracesHeaders: headers, tracesRatio: ratio } = platform;
   const stopTracing =
     endpoint !== undefined &&
@@ -76,10 +94,15 @@ export async function runProcess(
       },
       warn: (message) => logger.warn(message, 'Tracing'),
     });
+  const stopTimeoutMs = platform.stopTimeoutSeconds * 1_000;
   const stop = async (): Promise<void> => {
     health.ready = false;
     for (const { app } of started.filter(({ definition }) => definition.http))
-      await closeEdge(app, (app as NestFastifyApplication).getHttpServer());
+      await closeEdge(app, (app as NestFastifyApplication).getHttpServer(), {
+        delayMs: platform.stopDelaySeconds * 1_000,
+        // What remains is for the work of the other services, if they are in this process.
+        timeoutMs: stopTimeoutMs * EDGE_SHARE,
+      });
     await Promise.all(started.map((service) => service.jobs.stop()));
     await Promise.all(started.map((service) => service.relay?.stop()));
     for (const service of started.filter(({ definition }) => !definition.http).reverse()) await service.app.close();
@@ -94,10 +117,16 @@ export async function runProcess(
         ? undefined
         : await health.listen(platform.internalHost, platform.internalPort);
     for (const { name, database } of definitions)
+      if (database) await untilMigrated(name, database, databaseUrls.get(name)!, health, logger);
+    for (const { name, database } of definitions)
       if (database)
         databases.set(
           name,
-          await Database.open(database, { url: databaseUrls.get(name)!, poolSize: platform.databasePoolSize }),
+          await Database.open(database, {
+            url: databaseUrls.get(name)!,
+            poolSize: platform.databasePoolSize,
+            pooling: platform.databasePooling,
+          }),
         );
     await claimPaymentsMode(databases, platform.paymentsMode);
     for (const definition of definitions)
@@ -121,27 +150,99 @@ export async function runProcess(
       httpPort = ((app as NestFastifyApplication).getHttpServer().address() as { port: number }).port;
     }
     for (const { definition, database } of started)
-      if (database) health.checks[definition.name] = async () => void (await database.query(ping));
+      if (database) health.checks[definition.name] = async () => assertNone(await database.problem());
+    health.checks.bus = async () => assertNone(lostConnection(started));
     health.ready = true;
-    return { httpPort, internalPort, stop };
+    for (const { name } of definitions)
+      processInfo.set({ service: name, version: VERSION, node_version: process.version }, 1);
+    logger.log(
+      {
+        msg: 'started',
+        version: VERSION,
+        node_version: process.version,
+        services: definitions.map(({ name }) => name),
+        payments_mode: platform.paymentsMode,
+        http_port: httpPort,
+        internal_port: internalPort,
+      },
+      'Process',
+    );
+    return { httpPort, internalPort, stopTimeoutMs, stop };
   } catch (error) {
     await stop().catch(() => undefined);
     throw error;
   }
 }
 
-export async function startService(
+/**
+ * Waits until somebody else has brought the schema up to date, so that processes of a new version may start beside its
+ * migration. Meanwhile the process is not ready, and says why.
+ */
+async function untilMigrated(
+  name: ServiceName,
+  database: DatabaseDefinition,
+  url: string,
+  health: HealthServer,
+  logger: PinoLogger,
+): Promise<void> {
+  let said: string | undefined;
+  // Node as the first process of a container would ignore it.
+  const leave = (): void => process.exit(0);
+  process.once('SIGTERM', leave);
+  for (;;) {
+    const { problem, isMigrated } = await schemaState(database, url);
+    delete health.checks[name];
+    if (problem === null) return void process.off('SIGTERM', leave);
+    health.checks[name] = () => Promise.reject(new NotReady(problem));
+    if (problem !== said)
+      logger.error(
+        `${name} waits: ${problem}; ${isMigrated ? 'restore it from a backup' : 'run market-admin migrate'}`,
+        'Process',
+      );
+    said = problem;
+    await delay(MIGRATED_POLL_MS);
+  }
+}
+
+/** A process that cannot reach the broker does no work. A short loss of the connection is no reason to move its traffic. */
+function lostConnection(services: StartedService[]): string | null {
+  const lostBefore = Date.now() - BUS_GRACE_MS;
+  return services.some(({ link }) => link.disconnectedSince !== null && link.disconnectedSince < lostBefore)
+    ? 'NATS cannot be reached'
+    : null;
+}
+
+function assertNone(problem: string | null): void {
+  if (problem !== null) throw new NotReady(problem);
+}
+
+export async function startService(...service: ServiceParts): Promise<StartedService> {
+  const jobs = new Jobs();
+  try {
+    return await startWith(jobs, ...service);
+  } catch (error) {
+    // Nobody can stop the jobs of a service that was not returned.
+    await jobs.stop();
+    throw error;
+  }
+}
+
+type ServiceParts = [
   definition: ServiceDefinition,
   transport: Transport,
   platform: ConfigOf<typeof platformConfig>,
   logger: PinoLogger,
   config: unknown,
   database: Database | undefined,
+];
+
+async function startWith(
+  jobs: Jobs,
+  ...[definition, transport, platform, logger, config, database]: ServiceParts
 ): Promise<StartedService> {
   const declared = topology[definition.name];
   const link = await transport.connect(definition.name, declared);
   const outbox = new Outbox();
-  const jobs = new Jobs();
   if (database) jobs.every('delete-expired', PRUNE_INTERVAL_MS, () => deleteExpired(database));
   const root = PlatformModule.under(definition.module, {
     service: definition.name,

@@ -15,6 +15,7 @@ const file = (name: string, content: string): string => {
 it.each([
   'DATABASE_URL',
   'PAYMENTS_LEDGER_DATABASE_URL',
+  'DATABASE_LOCK_URL',
   'REDIS_URL',
   'ENCRYPTION_KEYS',
   'NATS_NKEY_SEED',
@@ -23,8 +24,13 @@ it.each([
   'PAYMENTS_LEDGER_SIGNING_KEYS',
   'PAYMENTS_LEDGER_X402_CHAINS',
   'PAYMENTS_LEDGER_X402_FACILITATOR_API_KEY',
+  'PAYMENTS_LEDGER_X402_CDP_API_KEY_ID',
+  'PAYMENTS_LEDGER_X402_CDP_API_KEY_SECRET',
   'PAYMENTS_LEDGER_X402_FACILITATOR_KEY',
+  'PAYMENTS_LEDGER_X402_FACILITATOR_SOLANA_KEY',
   'PAYMENTS_LEDGER_RELAY_API_KEY',
+  'OTEL_EXPORTER_OTLP_HEADERS',
+  'OPERATOR_KEY',
 ])('reads %s from the file that its _FILE names, without the line end', (name) => {
   const env = { [`${name}_FILE`]: file(name, 'se cret=\n'), PORT: '3000' };
   expect(withSecretFiles(env)).toEqual({ [name]: 'se cret=', PORT: '3000' });

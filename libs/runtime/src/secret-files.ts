@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { ConfigError, type Environment } from './define-config.js';
 
 /** Names of variables that contain a secret, or a URL that may contain one. */
-const SECRET_FILE = /^((?:[A-Z0-9_]+_)?(?:URLS?|KEYS?|SEED|CHAINS|HEADERS))_FILE$/;
+const SECRET_FILE = /^((?:[A-Z0-9_]+_)?(?:URLS?|KEYS?|SEED|CHAINS|HEADERS|KEY_ID|SECRET))_FILE$/;
 
 /**
  * Returns the environment in which each `<NAME>_FILE` of a secret is replaced by `<NAME>` with the content of that

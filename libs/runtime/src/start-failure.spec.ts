@@ -42,7 +42,14 @@ describe('why a process did not start', () => {
       {},
       'PostgreSQL refuses: permission denied to create role. ' +
         'To go on, let the role of DATABASE_URL create roles and schemas, ' +
-        'or run `npm run migrate` as one that may and start with MIGRATE_ON_START=false.',
+        'or run `market-admin migrate` as one that may and start with MIGRATE_ON_START=false.',
+    ],
+    [
+      'a certificate that nobody vouches for',
+      failed('self-signed certificate in certificate chain', { code: 'SELF_SIGNED_CERT_IN_CHAIN' }),
+      {},
+      'DATABASE_URL: the certificate of PostgreSQL is not accepted (self-signed certificate in certificate chain); ' +
+        'name the file of its authority in NODE_EXTRA_CA_CERTS, or in the URL as sslrootcert',
     ],
     ['a reason of its own', new Error('Another process owns .data'), {}, 'Another process owns .data'],
   ])('names %s and the way out, without a stack', (_what, error, env, sentence) =>

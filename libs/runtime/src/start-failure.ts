@@ -2,6 +2,8 @@ import type { Environment } from './define-config.js';
 
 const PROGRAMMING_ERRORS = [TypeError, ReferenceError, RangeError, SyntaxError];
 const UNUSABLE_PATH = ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST', 'ENOSPC'];
+/** Codes of a server's certificate that Node does not accept. */
+const UNTRUSTED = /CERT|VERIFY_LEAF|^ERR_TLS/;
 const UNREACHABLE = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT', 'EHOSTUNREACH', 'ECONNRESET'];
 /** By SQLSTATE: what an operator can do if PostgreSQL refuses the connection. */
 const POSTGRES_REFUSALS: Record<string, string> = {
@@ -9,7 +11,8 @@ const POSTGRES_REFUSALS: Record<string, string> = {
   '28P01': 'DATABASE_URL must carry the password of its role',
   '3D000': 'create the database that DATABASE_URL names',
   '42501':
-    'let the role of DATABASE_URL create roles and schemas, or run `npm run migrate` as one that may and start with MIGRATE_ON_START=false',
+    'let the role of DATABASE_URL create roles and schemas, or run `market-admin migrate` as one that may and start with ' +
+    'MIGRATE_ON_START=false',
   '53300': 'raise max_connections of PostgreSQL or lower DATABASE_POOL_SIZE',
 };
 
@@ -36,6 +39,12 @@ export function startFailure(error: unknown, env: Environment): string {
   if (path !== undefined && UNUSABLE_PATH.includes(code))
     return `${message}: set DATA_DIR to a directory that this user may write to.`;
   if (UNREACHABLE.includes(code)) return `${message}: nothing answers there; check ${variableNaming(port, env)}.`;
+  // Errors of NATS name their variable themselves, and Redis is not needed for a start.
+  if (UNTRUSTED.test(code))
+    return (
+      `DATABASE_URL: the certificate of PostgreSQL is not accepted (${message}); name the file of its authority in ` +
+      'NODE_EXTRA_CA_CERTS, or in the URL as sslrootcert'
+    );
   const remedy = POSTGRES_REFUSALS[code];
   return remedy === undefined ? message : `PostgreSQL refuses: ${message}. To go on, ${remedy}.`;
 }

@@ -62,6 +62,24 @@ describe('an offer', () => {
     expect(await refusal(inEth('0.0001'))).toBeNull();
   });
 
+  it('that only a signature pays may be signed for on another chain, for the same amount and payment', async () => {
+    const signable = (changes: object): Offer =>
+      offer(
+        { depositAddress: null },
+        {
+          x402: {
+            x402Version: 2,
+            accepts: [exact, { ...exact, network: 'eip155:8453', payTo: `0x${'9'.repeat(40)}`, ...changes }],
+          },
+        },
+      );
+    expect(await refusal(signable({}))).toBeNull();
+    expect(await refusal(signable({ amount: '250001' }))).toBe('x402_mismatch');
+    expect(await refusal(signable({ extra: { ...exact.extra, relayRequestId: `0x${'cd'.repeat(32)}` } }))).toBe(
+      'x402_mismatch',
+    );
+  });
+
   it.each([
     ['is for another payment', offer({ relayRequestId: `0x${'cd'.repeat(32)}` }), 'relay_request_id_mismatch'],
     ['is over', offer({ expiresAt: '2026-11-21T11:59:59Z' }), 'offer_expired'],

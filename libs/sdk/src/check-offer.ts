@@ -49,11 +49,12 @@ export async function checkOffer(
   if (baseUnits === undefined || baseUnits <= 0n || (stated !== undefined && stated !== String(baseUnits))) {
     throw refused(offer, 'amount_mismatch', 'The offer is not of one mind about its amount');
   }
+  const { depositAddress } = requirements;
   for (const { scheme, network, payTo, amount: signed, extra } of offer.x402?.accepts ?? []) {
+    // What only a signature pays may be signed for on any chain, for the same amount of USDC.
     const agrees =
       scheme !== 'exact' ||
-      (network === requirements.network &&
-        (!requirements.depositAddress || isSameAddress(payTo, requirements.depositAddress)) &&
+      ((!depositAddress || (network === requirements.network && isSameAddress(payTo, depositAddress))) &&
         signed === String(baseUnits) &&
         extra?.['relayRequestId'] === relayRequestId);
     if (!agrees) throw refused(offer, 'x402_mismatch', 'What the offer asks to sign is not what its requirements say');

@@ -177,6 +177,13 @@ export class Marketplace {
     update: (listing: Identified, body: Api.UpdateListing, options?: Cancellable): Promise<Api.UpdatedListing> =>
       this.#http.data('PATCH', `/listings/${idOf(listing)}`, { ...options, body }),
 
+    /** What buyers and indexers see of an own listing, and what to do where they do not. */
+    validate: (
+      listing: Identified,
+      { signal, ...body }: Cancellable & Api.ValidateListing = {},
+    ): Promise<Api.ListingValidation> =>
+      this.#http.data('POST', '/listings/validate', { signal, body: { listing: idOf(listing), ...body } }),
+
     remove: (listing: Identified, options?: Cancellable): Promise<Api.RemovedListing> =>
       this.#http.data('DELETE', `/listings/${idOf(listing)}`, options),
   };

@@ -106,6 +106,17 @@ describe('verifyRequest', () => {
     expect(reasonOf({ ...both, secret: [] })).toBe('no_matching_signature');
   });
 
+  it.each([NaN, -1, Number('five minutes')])(
+    'accepts no request within a tolerance of %p seconds',
+    (toleranceSeconds) => {
+      expect(() => verifyRequest({ ...signed('{}', [secret], 0), toleranceSeconds })).toThrow(TypeError);
+    },
+  );
+
+  it('accepts no request where the clock is none', () => {
+    expect(reasonOf({ ...signed('{}'), now: NaN })).toBe('outside_tolerance');
+  });
+
   it.each([
     [-300, 'accepted'],
     [300, 'accepted'],

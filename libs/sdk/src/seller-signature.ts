@@ -34,7 +34,8 @@ const DEFAULT_TOLERANCE_SECONDS = 300;
 
 /**
  * Checks that a request comes from the marketplace, is unchanged and is recent.
- * @throws SignatureError when it is not; TypeError when a secret is not a signing secret.
+ * @throws SignatureError when it is not; TypeError when a secret is not a signing secret or the tolerance no
+ * number of seconds.
  */
 export function verifyRequest(request: SignedRequest): SellerCall {
   const header = (name: string): string | undefined => headerOf(request.headers, name);
@@ -42,8 +43,11 @@ export function verifyRequest(request: SignedRequest): SellerCall {
   const timestamp = required(header, 'x-market-timestamp', /^\d{1,12}$/);
   const signatures = required(header, 'x-market-signature', /^v\d+[a-z]*,\S+( v\d+[a-z]*,\S+)*$/).split(' ');
 
+  const tolerance = request.toleranceSeconds ?? DEFAULT_TOLERANCE_SECONDS;
+  // No age is greater than NaN, which would accept any time.
+  if (!(tolerance >= 0)) throw new TypeError('toleranceSeconds is a number of seconds, 0 or more.');
   const age = (request.now ?? Date.now()) / 1000 - Number(timestamp);
-  if (Math.abs(age) > (request.toleranceSeconds ?? DEFAULT_TOLERANCE_SECONDS)) {
+  if (!(Math.abs(age) <= tolerance)) {
     throw new SignatureError('outside_tolerance', `The request was signed ${Math.round(age)} seconds ago.`);
   }
 

@@ -67,11 +67,14 @@ export type CreateListing = Proofless<Body<'createListing'>>;
 export interface CreatedListing extends Data<'createListing'> {}
 export type UpdateListing = Body<'updateListing'>;
 export interface UpdatedListing extends Data<'updateListing'> {}
+export type ValidateListing = Omit<Body<'validateListing'>, 'listing'>;
+export interface ListingValidation extends Data<'validateListing'> {}
 export interface RemovedListing extends Data<'removeListing'> {}
-export type ListingQuery = Omit<Query<'searchListings'>, 'min_price' | 'max_price'> & {
+export type ListingQuery = Omit<Query<'searchListings'>, 'min_price' | 'max_price' | 'max_price_usd'> & {
   /** USD, inclusive. */
   min_price?: number | string;
   max_price?: number | string;
+  max_price_usd?: number | string;
 };
 /** An event that concerns an account. */
 export interface AccountEvent extends Item<'listEvents'> {}

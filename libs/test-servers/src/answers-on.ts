@@ -17,7 +17,7 @@ export async function answersOn(
     const socket = connect({ port, host: '127.0.0.1' });
     try {
       await once(socket, 'connect');
-      if (hello) socket.write(hello);
+      if (hello) socket.write(hello, 'latin1');
       const [answer] = (await once(socket, 'data', { signal: AbortSignal.timeout(2_000) })) as [Buffer];
       if (!greeting.test(answer.toString())) throw new Error(`port ${port} answered ${answer.toString()}`);
     } finally {

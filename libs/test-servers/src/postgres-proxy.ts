@@ -17,6 +17,11 @@ export interface PostgresProxy {
   /** The transactions that began since `forget`, in this order. */
   readonly transactions: RecordedTransaction[];
   forget(): void;
+  /**
+   * Stops carrying bytes in both directions, without closing a connection, as a cut network does, until the returned
+   * function is called, which ends the connections of that time.
+   */
+  cut(): () => void;
   stop(): Promise<void>;
 }
 
@@ -31,6 +36,7 @@ export async function startPostgresProxy(serverUrl: string, { delayMs = 0 } = {}
   const target = new URL(serverUrl);
   const transactions: RecordedTransaction[] = [];
   const sockets = new Set<Socket>();
+  let isCut = false;
   const listener = createServer({ noDelay: true }, (client) => {
     const server = connect({ port: Number(target.port), host: target.hostname, noDelay: true });
     const recorder = new Recorder(transactions);
@@ -39,10 +45,12 @@ export async function startPostgresProxy(serverUrl: string, { delayMs = 0 } = {}
       socket.on('error', () => undefined).once('close', () => sockets.delete(socket));
     }
     client.on('data', (bytes) => {
+      if (isCut) return;
       recorder.asked(bytes);
       server.write(bytes);
     });
     server.on('data', (bytes) => {
+      if (isCut) return;
       const forward = (): void => {
         recorder.answered(bytes);
         client.write(bytes);
@@ -50,8 +58,8 @@ export async function startPostgresProxy(serverUrl: string, { delayMs = 0 } = {}
       if (delayMs === 0) forward();
       else setTimeout(forward, delayMs);
     });
-    client.once('close', () => server.destroy());
-    server.once('close', () => client.destroy());
+    client.once('close', () => isCut || server.destroy());
+    server.once('close', () => isCut || client.destroy());
   });
   listener.listen(0, '127.0.0.1');
   await once(listener, 'listening');
@@ -62,6 +70,13 @@ export async function startPostgresProxy(serverUrl: string, { delayMs = 0 } = {}
     url: url.href,
     transactions,
     forget: () => void transactions.splice(0),
+    cut() {
+      isCut = true;
+      return () => {
+        isCut = false;
+        sockets.forEach((socket) => socket.destroy());
+      };
+    },
     async stop() {
       sockets.forEach((socket) => socket.destroy());
       listener.close();

@@ -15,7 +15,8 @@ export interface RedisServer {
 }
 
 /** Starts a separate redis-server that stores nothing on disk. */
-export async function startRedisServer(): Promise<RedisServer> {
+/** @param options further options of its command line. */
+export async function startRedisServer(options: string[] = []): Promise<RedisServer> {
   const program = findProgram('redis-server', 'redis-server');
   const directory = await temporaryDirectory('redis');
   const port = await freePort();
@@ -32,6 +33,7 @@ export async function startRedisServer(): Promise<RedisServer> {
       'no',
       '--dir',
       directory,
+      ...options,
     ]);
     await answersOn(port, server, { hello: 'PING\r\n', greeting: /^\+PONG/ });
   };

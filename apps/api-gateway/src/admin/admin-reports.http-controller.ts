@@ -18,11 +18,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { OperatorsOnly } from '../http/access.js';
 import { CurrentContext } from '../http/current-context.decorator.js';
 import { edgeRefusals, requestInvalid } from '../http/edge-refusals.js';
-import { success } from '../http/envelope.js';
+import { paginated, success } from '../http/envelope.js';
 import { integerParam, readQuery, textParam, uuidParam } from '../http/query.js';
 import { asksForStream, COMMENT, ServerSentEvents, type OpenStream } from '../http/server-sent-events.js';
 import { refOr, uuidOr } from '../http/values.js';
-import { envelopeSchema, jsonSchemaOf, objectSchema, type JsonSchema } from '../openapi/json-schema.js';
+import { envelopeSchema, jsonSchemaOf, objectSchema, pageSchema, type JsonSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { ApiRefusals } from '../openapi/refusal-responses.js';
 import {
@@ -60,6 +60,7 @@ const searchQuery = {
   ),
 };
 const auditQuery = {
+  page: integerParam(1, 100, 1),
   limit: integerParam(1, 100, 50),
   cursor: uuidParam('pagination.next_cursor of the page before.'),
 };
@@ -252,36 +253,27 @@ export class AdminReportsHttpController {
     asks: serviceNames.map((service) => SERVICES[service].listOperatorActions),
     query: auditQuery,
     answer: {
-      schema: objectSchema({
-        success: { type: 'boolean', const: true },
-        data: { type: 'array', items: { allOf: [jsonSchemaOf(operatorAction), objectSchema({ service: SERVICE })] } },
-        pagination: objectSchema(
-          {
-            limit: { type: 'integer' },
-            next_cursor: { type: 'string', description: 'Send it as cursor for the next page; absent on the last.' },
-          },
-          ['next_cursor'],
-        ),
-      }),
-      example: { success: true, data: [auditExample], pagination: { limit: 50 } },
+      schema: pageSchema({ allOf: [jsonSchemaOf(operatorAction), objectSchema({ service: SERVICE })] }),
+      example: paginated([auditExample], 1, { page: 1, limit: 50 }),
     },
   })
   async listAudit(@Query() raw: object, @CurrentContext() context: RequestContext) {
-    const { limit, cursor: before } = readQuery(auditQuery, raw);
-    const pages = await Promise.all(
+    const { page, limit, cursor: before } = readQuery(auditQuery, raw);
+    const end = page * limit;
+    const found = await Promise.all(
       serviceNames.map(async (service) => {
-        const { actions } = await this.bus.request(
+        const { actions, total } = await this.bus.request(
           SERVICES[service].listOperatorActions,
-          { before, limit: limit + 1 },
+          { before, limit: end + 1 },
           context,
         );
-        return actions.map((action) => ({ ...action, service }));
+        return { total, actions: actions.map((action) => ({ ...action, service })) };
       }),
     );
-    const actions = pages.flat().sort((a, b) => (a.id > b.id ? -1 : 1));
-    const data = actions.slice(0, limit);
-    const pagination = { limit, ...(actions.length > limit && { next_cursor: data.at(-1)!.id }) };
-    return { success: true, data, pagination };
+    const actions = found.flatMap((each) => each.actions).sort((a, b) => (a.id > b.id ? -1 : 1));
+    const data = actions.slice(end - limit, end);
+    const total = found.reduce((sum, each) => sum + each.total, 0);
+    return paginated(data, total, { page, limit }, actions.length > end ? data.at(-1)!.id : null);
   }
 
   private record(command: string, subject: string, context: RequestContext): Promise<unknown> {

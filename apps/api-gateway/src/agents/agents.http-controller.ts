@@ -23,7 +23,7 @@ const agentSchema = objectSchema({
   ...(jsonSchemaOf(getAgent.output).properties as Record<string, JsonSchema>),
   score: objectSchema({
     ...(jsonSchemaOf(score).properties as Record<string, JsonSchema>),
-    url: { ...url, description: 'The score with all that it stands on.' },
+    url: { ...url, description: 'The full score, with its components.' },
   }),
   quality: {
     ...jsonSchemaOf(getSellerQuality.output),
@@ -67,7 +67,7 @@ export class AgentsHttpController {
       this.bus.request(getSellerQuality, { sellerId: agentId }, context),
       this.bus.request(searchListings, { sellerId: agentId, sort: 'reliable', page: 1, limit: SHOWN }, context),
     ]);
-    const api = `${this.platform.publicUrl.replace(/\/+$/, '')}/api/v1`;
+    const api = `${this.platform.publicUrl}/api/v1`;
     return sendCacheable(
       request,
       reply,

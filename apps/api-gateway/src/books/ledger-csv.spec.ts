@@ -34,7 +34,8 @@ describe('the ledger as CSV', () => {
     const cell = (name: string): string => cellsOf(ledgerCsv([named(name)]).split(/\r\n(?=019)/)[1]!)[9]!;
     expect(cell('a, b')).toBe('"a, b"');
     expect(cell('say "x"')).toBe('"say ""x"""');
-    for (const formula of ['=1+1', '+1', '-1', '@x', '\t=1']) expect(cell(formula)).toBe(`'${formula}`);
+    for (const formula of ['=1+1', '+1', '-1', '@x', '\t=1', '＝1+1', '＋1', '－1', '＠x'])
+      expect(cell(formula)).toBe(`'${formula}`);
     expect(ledgerCsv([named('two\r\nlines')])).toContain('"two\r\nlines"');
   });
 

@@ -38,7 +38,7 @@ export const ledgerCsv = (entries: Entry[]): string =>
 
 function cellOf(value: Cell): string {
   if (typeof value !== 'string') return value === null ? '' : String(value);
-  // The apostrophe prevents a spreadsheet from evaluating a listing's name as a formula.
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  // The apostrophe prevents a spreadsheet from evaluating a listing's name as a formula. Some read full-width signs, too.
+  const text = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, extname, join } from 'node:path';
+import { basename, dirname, extname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { sendCacheableText, takesGzip } from '../http/public-cache.js';
 
@@ -39,6 +39,8 @@ interface Asset {
 /** The files of the built console, about half a megabyte, which are read into memory at start. */
 export class ConsoleFiles {
   private readonly page: string;
+  /** The guides of docs/, by name. */
+  private readonly guides: ReadonlyMap<string, string>;
   private readonly assets: ReadonlyMap<string, Asset>;
 
   /** @throws Error if `npm run build` has not built the console. */
@@ -46,6 +48,12 @@ export class ConsoleFiles {
     const require = createRequire(import.meta.url);
     const dist = join(dirname(require.resolve('@market/console/package.json')), 'dist');
     this.page = readFileSync(join(dist, 'index.html'), 'utf8');
+    this.guides = new Map(
+      readdirSync(join(dist, 'docs')).map((name) => [
+        basename(name, '.html'),
+        readFileSync(join(dist, 'docs', name), 'utf8'),
+      ]),
+    );
     this.assets = new Map(
       readdirSync(join(dist, 'assets')).map((name) => {
         const bytes = readFileSync(join(dist, 'assets', name));
@@ -57,6 +65,15 @@ export class ConsoleFiles {
   pageFor(request: FastifyRequest, reply: FastifyReply): Buffer | undefined {
     setSecurityHeaders(reply);
     return sendCacheableText(request, reply, this.page, PAGE_TYPE);
+  }
+
+  guideFor(name: string, request: FastifyRequest, reply: FastifyReply): Buffer | undefined {
+    setSecurityHeaders(reply);
+    return sendCacheableText(request, reply, this.guides.get(name)!, PAGE_TYPE);
+  }
+
+  get guideNames(): string[] {
+    return [...this.guides.keys()];
   }
 
   /** Sends the page with status 404; its script shows that the address is unknown. */

@@ -22,6 +22,8 @@ const RULES: RouteRules = { access: 'public', accounts: ['agent', 'human'], rate
 export function serveConsole(instance: FastifyInstance, files: ConsoleFiles): void {
   const config = { rules: RULES };
   for (const url of PAGES) instance.get(url, { config }, (request, reply) => reply.send(files.pageFor(request, reply)));
+  for (const name of files.guideNames)
+    instance.get(`/docs/${name}`, { config }, (request, reply) => reply.send(files.guideFor(name, request, reply)));
   instance.get<{ Params: { name: string } }>('/assets/:name', { config }, (request, reply) => {
     const bytes = files.assetFor(request.params.name, request, reply);
     return bytes ? reply.send(bytes) : reply.callNotFound();

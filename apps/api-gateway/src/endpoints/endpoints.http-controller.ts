@@ -6,14 +6,15 @@ import {
   updateEndpoint,
 } from '@market/contracts/gateway';
 import { MessageBus, refuse, type RequestContext } from '@market/messaging';
-import { Body, Controller, Get, Param, Post, Put, Res } from '@nestjs/common';
+import { Body, Controller, Get, Param, Post, Put, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { RequireScope } from '../http/access.js';
 import { bodyOrNoneOf, changesOf } from '../http/body.js';
 import { CurrentContext } from '../http/current-context.decorator.js';
 import { JSON_TYPE, success, successOfJson } from '../http/envelope.js';
+import { idempotentContext, markReplay } from '../http/idempotency.js';
 import { uuidOr } from '../http/values.js';
 import { envelopeSchema, jsonSchemaOf, objectSchema, type JsonSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
@@ -82,19 +83,22 @@ export class EndpointsHttpController {
       'A passing test makes an unverified or failing endpoint active.',
     asks: [testEndpoint],
     body: { schema: testEndpointBody, examples: { own_body: { body: { lat: 59.9, lon: 10.7 } } }, optional: true },
+    idempotent: true,
     answer: { schema: testSchema, example: success(testExample) },
   })
   async testEndpoint(
     @Param('listingId') listingId: string,
     @Body(bodyOrNoneOf(testEndpointBody)) body: z.output<typeof testEndpointBody>,
-    @CurrentContext() context: RequestContext,
+    @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
+    const context = idempotentContext(request, body);
     const { seller_response_json: sellerResponse, ...outcome } = await this.bus.request(
       testEndpoint,
       { listing_id: ownListing(listingId), ...body },
       context,
     );
+    markReplay(context, reply);
     reply.type(JSON_TYPE);
     return successOfJson(`${JSON.stringify(outcome).slice(0, -1)},"seller_response":${sellerResponse ?? 'null'}}`);
   }
@@ -104,19 +108,27 @@ export class EndpointsHttpController {
   @Operation({
     summary: 'Rotate the signing secret',
     description:
-      'The new secret is shown in this answer and never again. While the old one overlaps, calls carry both signatures.',
+      'The new secret is shown in this answer, and again only to the same API key under the same Idempotency-Key. ' +
+      'While the old one overlaps, calls carry both signatures.',
     asks: [rotateEndpointSecret],
     body: { schema: rotateSecretBody, examples: { at_once: { overlap_seconds: 0 } }, optional: true },
+    idempotent: true,
     answer: { schema: envelopeSchema(jsonSchemaOf(rotateEndpointSecret.output)), example: success(rotatedExample) },
   })
   async rotateSecret(
     @Param('listingId') listingId: string,
     @Body(bodyOrNoneOf(rotateSecretBody)) body: z.output<typeof rotateSecretBody>,
-    @CurrentContext() context: RequestContext,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    return success(
-      await this.bus.request(rotateEndpointSecret, { listing_id: ownListing(listingId), ...body }, context),
+    const context = idempotentContext(request, body);
+    const rotated = await this.bus.request(
+      rotateEndpointSecret,
+      { listing_id: ownListing(listingId), ...body },
+      context,
     );
+    markReplay(context, reply);
+    return success(rotated);
   }
 }
 

@@ -52,10 +52,13 @@ export class EventStreams {
   }
 
   /** While the service is unavailable, returns no events and keeps the connection open. */
-  private async read(stream: OpenStream, after: string): Promise<OutputOf<typeof listEvents>> {
+  private async read(
+    stream: OpenStream,
+    after: string,
+  ): Promise<Pick<OutputOf<typeof listEvents>, 'items' | 'hasMore'> & { latest?: string }> {
     const context = stream.context();
     try {
-      return await this.bus.request(listEvents, { after, limit: PAGE }, context);
+      return await this.bus.request(listEvents, { after, page: 1, limit: PAGE }, context);
     } catch (error) {
       this.logger.debug(`[${context.requestId}] events cannot be read: ${String(error)}`);
       return { items: [], hasMore: false };

@@ -5,9 +5,10 @@ import { ApiHeader, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RequireScope } from '../http/access.js';
 import { edgeRefusals, requestInvalid } from '../http/edge-refusals.js';
-import { integerParam, readQuery, type Param } from '../http/query.js';
+import { paginated } from '../http/envelope.js';
+import { pageParams, readQuery, type Param } from '../http/query.js';
 import { asksForStream, ServerSentEvents } from '../http/server-sent-events.js';
-import { jsonSchemaOf, objectSchema } from '../openapi/json-schema.js';
+import { jsonSchemaOf, pageSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { ApiRefusals } from '../openapi/refusal-responses.js';
 import { EventStreams } from './event-streams.js';
@@ -22,9 +23,10 @@ const cursorParam: Param<string> = {
   fallback: '0',
   schema: { ...jsonSchemaOf(eventCursor), default: '0' },
   description:
-    'The id of the last event that you have; those behind it are told. now tells only what happens from now on.',
+    'The id of the last event that you have; those behind it are told. One that is ahead of all events starts over. ' +
+    'now tells only what happens from now on.',
 };
-const eventsQuery = { cursor: cursorParam, limit: integerParam(1, 100, 20) };
+const eventsQuery = { ...pageParams(100), cursor: cursorParam };
 
 @ApiTags('Events')
 @Controller('events')
@@ -52,32 +54,22 @@ export class EventsHttpController {
     asks: [listEvents],
     query: eventsQuery,
     answer: {
-      schema: objectSchema({
-        success: { type: 'boolean', const: true },
-        data: { type: 'array', items: jsonSchemaOf(accountEvent) },
-        pagination: objectSchema(
-          {
-            limit: { type: 'integer' },
-            next_cursor: { type: 'string', description: 'Send it as cursor for the next page; absent on the last.' },
-          },
-          ['next_cursor'],
-        ),
-      }),
-      example: { success: true, data: [eventExample], pagination: { limit: 20 } },
+      schema: pageSchema(jsonSchemaOf(accountEvent)),
+      example: paginated([eventExample], 1, { page: 1, limit: 20 }),
       alsoAs: { 'text/event-stream': streamExample },
     },
   })
   @ApiRefusals({ too_many_streams: edgeRefusals.too_many_streams })
   async listEvents(@Query() raw: object, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { cursor, limit } = readQuery(eventsQuery, raw);
+    const { cursor, page, limit } = readQuery(eventsQuery, raw);
     if (asksForStream(request)) {
       const after = lastEventId(request) ?? cursor;
       const { accountId } = request.context.principal!;
       return this.serverSentEvents.send(request, reply, (stream) => this.streams.follow(stream, accountId, after));
     }
-    const { items, hasMore } = await this.bus.request(listEvents, { after: cursor, limit }, request.context);
-    const pagination = { limit, ...(hasMore && { next_cursor: items.at(-1)!.id }) };
-    void reply.send({ success: true, data: items, pagination });
+    const asked = { after: cursor, page, limit };
+    const { items, hasMore, total } = await this.bus.request(listEvents, asked, request.context);
+    void reply.send(paginated(items, total, { page, limit }, hasMore ? items.at(-1)!.id : null));
   }
 }
 

@@ -1,8 +1,8 @@
+import { executeCall } from '@market/contracts/gateway';
 import { success } from '../http/envelope.js';
-import { ApiAnswer } from '../openapi/operation.decorator.js';
-import { pendingData } from './call-answer.js';
 import { gatewayResultExample, offerExample } from './gateway.examples.js';
-import { gatewayResultSchema, pendingSchema } from './gateway.openapi.js';
+import { gatewayResultSchema } from './gateway.openapi.js';
+import { ApiPaymentPending } from './payment-pending.js';
 
 /** The 200 of a call, with or without a key. */
 export const callAnswer = {
@@ -13,19 +13,9 @@ export const callAnswer = {
 
 /** Documents the 202 of a call. */
 export const ApiPending = (description: string): MethodDecorator =>
-  ApiAnswer(
-    202,
-    {
-      schema: pendingSchema,
-      example: success(
-        pendingData({
-          outcome: 'pending',
-          relayRequestId: offerExample.relay_request_id,
-          retryAfterSeconds: 2,
-          reason: 'payment_not_final',
-        }),
-      ),
-      description,
-    },
-    { 'Retry-After': { schema: { type: 'integer' } } },
+  ApiPaymentPending(
+    description,
+    { relay_request_id: offerExample.relay_request_id, retry_after_seconds: 2, reason: 'settlement_unknown' },
+    { relay_request_id: { type: ['string', 'null'] } },
+    executeCall.output.options[1].shape.reason.options,
   );

@@ -4,7 +4,6 @@ import { ApiHeader } from '@nestjs/swagger';
 import { applyDecorators } from '@nestjs/common';
 import type { IncomingHttpHeaders } from 'node:http';
 import { requestInvalid, type FieldProblem } from '../http/edge-refusals.js';
-import { PAYMENT_SIGNATURE } from './payment-signature.js';
 
 /** The values of the headers of a gateway call. */
 export interface CallHeaders {
@@ -89,12 +88,4 @@ export function readCallHeaders(headers: IncomingHttpHeaders): CallHeaders {
 }
 
 export const ApiCallHeaders = (): MethodDecorator =>
-  applyDecorators(
-    ...ENTRIES.map(({ name, description }) => ApiHeader({ name, required: false, description })),
-    ApiHeader({
-      name: PAYMENT_SIGNATURE,
-      required: false,
-      description:
-        'An x402 version 2 payment of the offer that the 402 made, in base64; charged once the seller has answered.',
-    }),
-  );
+  applyDecorators(...ENTRIES.map(({ name, description }) => ApiHeader({ name, required: false, description })));

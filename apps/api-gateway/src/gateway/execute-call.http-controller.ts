@@ -1,4 +1,5 @@
 import { executeCall } from '@market/contracts/gateway';
+import { askedPayment } from '@market/contracts/payments-ledger';
 import { MessageBus, refuse } from '@market/messaging';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Controller, Inject, Param, Post, Req, Res } from '@nestjs/common';
@@ -6,23 +7,25 @@ import { ApiExtension, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RequireScope } from '../http/access.js';
 import { pathOf } from '../http/edge-request.js';
-import { guidanceHeader, guidanceLinks } from '../http/error-body.js';
+import { guidanceLinks } from '../http/error-body.js';
 import { refOr } from '../http/values.js';
-import { ApiAnswer, Operation } from '../openapi/operation.decorator.js';
-import { paymentRequiredBody, type PaymentRequiredOutcome } from './call-answer.js';
+import { jsonSchemaOf, objectSchema } from '../openapi/json-schema.js';
+import { Operation } from '../openapi/operation.decorator.js';
 import { ApiPending, callAnswer } from './call-answer.openapi.js';
 import { ApiCallHeaders, readCallHeaders } from './call-headers.js';
-import { offerExample, x402Example } from './gateway.examples.js';
+import { callRequest, type PaymentRequiredOutcome } from './call-payment-required.js';
+import { askedExample, x402Example } from './gateway.examples.js';
+import { askToPay } from './payment-required.js';
+import { ApiPaymentRequired, askedToPay, paymentRequired } from './payment-required.openapi.js';
 import { readPaymentSignature } from './payment-signature.js';
 import { contextOf, MAX_BODY_BYTES, pendingIfLost, sendAnswer, sendPending } from './send-answer.js';
-import { headerOf, notSettledOf, paymentRequiredOf } from './x402.js';
-import { paymentInfo, paymentRequiredSchema } from './gateway.openapi.js';
+import { signable } from './x402.js';
+import { paymentInfo } from './gateway.openapi.js';
 
 @ApiTags('Gateway')
 @Controller('gateway')
 export class ExecuteCallHttpController {
   private readonly links;
-  private readonly guidance: string;
   private readonly publicUrl: string;
 
   constructor(
@@ -31,7 +34,6 @@ export class ExecuteCallHttpController {
   ) {
     this.publicUrl = publicUrl;
     this.links = guidanceLinks(publicUrl);
-    this.guidance = guidanceHeader(this.links);
   }
 
   /** The hottest route. It parses no JSON: it checks that the body is UTF-8 and passes it on as text. */
@@ -51,23 +53,13 @@ export class ExecuteCallHttpController {
     answer: callAnswer,
   })
   @ApiPending('A payment may be on its way, or the call is under way: `reason` says which. Repeat the same request.')
-  @ApiAnswer(
-    402,
-    {
-      schema: paymentRequiredSchema,
-      example: paymentRequiredBody(
-        { outcome: 'payment_required', payment: offerExample },
-        x402Example,
-        guidanceLinks('https://market.example'),
-      ),
-      description: 'Pay and repeat.',
-    },
-    {
-      'PAYMENT-REQUIRED': {
-        description: 'data.payment.x402 in base64, for stock x402 clients; absent where the route takes none.',
-        schema: { type: 'string' },
-      },
-    },
+  @ApiPaymentRequired(
+    askedToPay(
+      objectSchema({ payment: jsonSchemaOf(askedPayment.extend({ x402: paymentRequired.nullable() })) }),
+      callRequest({ outcome: 'payment_required', payment: askedExample }, x402Example),
+      'Pay and repeat.',
+    ),
+    'data.payment.x402',
   )
   @ApiCallHeaders()
   @ApiExtension('x-payment-info', paymentInfo)
@@ -77,7 +69,7 @@ export class ExecuteCallHttpController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const callHeaders = readCallHeaders(request.headers);
-    const { paymentIdentifier, payer, ...signature } =
+    const { paymentIdentifier, payer, network, ...signature } =
       readPaymentSignature(request.headers, callHeaders.relayRequestId) ?? {};
     const input = {
       listingRef: refOr(listingId, () => refuse(executeCall, 'listing_not_found', {})),
@@ -92,24 +84,17 @@ export class ExecuteCallHttpController {
       case 'answered':
         return sendAnswer(outcome, reply);
       case 'pending':
-        return sendPending(outcome, reply);
+        return sendPending(outcome, network, reply);
       case 'payment_required':
         return this.askToPay(outcome, `${this.publicUrl}${pathOf(request)}`, reply);
     }
   }
 
-  /** Puts the payment into the body, and into headers for stock x402 clients. */
   private askToPay(outcome: PaymentRequiredOutcome, url: string, reply: FastifyReply): void {
     const { payment, rejection } = outcome;
-    const x402 =
-      payment.x402 &&
-      paymentRequiredOf([payment.x402], { url, description: 'One call of this listing' }, rejection?.reason);
-    if (x402) reply.header('payment-required', headerOf(x402));
-    if (rejection?.at === 'settlement')
-      reply.header('payment-response', headerOf(notSettledOf(rejection.reason, payment.requirements.network)));
-    reply
-      .status(402)
-      .header('link', this.guidance)
-      .send(paymentRequiredBody(outcome, x402, this.links));
+    const resource = { url, description: 'One call of this listing' };
+    const x402 = signable(payment.x402, resource, reply, rejection?.reason);
+    const failedOn = rejection?.at === 'settlement' ? payment.requirements.network : undefined;
+    void reply.send(askToPay(callRequest(outcome, x402), this.links, reply, failedOn));
   }
 }

@@ -1,6 +1,7 @@
+import type { z } from 'zod';
 import type { OutputOf } from '@market/contracts';
 import type { listGatewayRequests } from '@market/contracts/gateway';
-import type { KeylessOffer, PaymentOffer } from '@market/contracts/payments-ledger';
+import type { askedPayment, KeylessOffer, PaymentOffer } from '@market/contracts/payments-ledger';
 import { listingExample } from '../listings/listings.examples.js';
 import { bazaarOf, callUrl, serviceNameOf } from '../x402/bazaar-resource.js';
 import { paymentRequiredOf } from './x402.js';
@@ -37,18 +38,37 @@ export const offerExample: PaymentOffer = {
     'X-Market-Payment-Scheme': 'deposit',
     'X-Market-Payment-Network': 'eip155:84532',
   },
-  x402: {
-    scheme: 'exact',
-    network: 'eip155:84532',
-    amount: '20000',
-    asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
-    payTo: '0x52908400098527886E0F7030069857D2E4169EE7',
-    maxTimeoutSeconds: 600,
-    extra: { name: 'USDC', version: '2', relayRequestId: RELAY_REQUEST_ID },
-  },
+  x402: [
+    {
+      scheme: 'exact',
+      network: 'eip155:84532',
+      amount: '20000',
+      asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+      payTo: '0x52908400098527886E0F7030069857D2E4169EE7',
+      maxTimeoutSeconds: 600,
+      extra: { name: 'USDC', version: '2', relayRequestId: RELAY_REQUEST_ID },
+    },
+  ],
 };
 
-export const x402Example = paymentRequiredOf([offerExample.x402!], {
+/** An offer as a 402 of a call shows it. */
+export const askedExample: z.output<typeof askedPayment> = {
+  ...offerExample,
+  other_routes: [
+    {
+      provider: 'sandbox',
+      currency: 'SOL',
+      network: 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1',
+      schemes: ['deposit'],
+      headers: {
+        'X-Market-Origin-Currency': 'SOL',
+        'X-Market-Origin-Chain-Id': 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1',
+      },
+    },
+  ],
+};
+
+export const x402Example = paymentRequiredOf(offerExample.x402, {
   url: `https://market.example/api/v1/gateway/${LISTING_REF.slug}`,
   description: 'One call of this listing',
 });
@@ -63,7 +83,7 @@ export const keylessOfferExample: KeylessOffer = {
   ...unstored,
   requirements,
   retry_headers: {},
-  x402: { ...offerExample.x402!, extra: { ...offerExample.x402!.extra, offer: 'WyJ1V2hQ…' } },
+  x402: { ...offerExample.x402[0]!, extra: { ...offerExample.x402[0]!.extra, offer: 'WyJ1V2hQ…' } },
 };
 
 const keylessUrl = callUrl('https://market.example', LISTING_REF);

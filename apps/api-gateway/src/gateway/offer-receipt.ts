@@ -30,6 +30,17 @@ export const signedOffers = (
   },
 });
 
+/** Only the signed offers of some of the `accepts`, in their order and with an empty schema. */
+export function offersOf(extensions: Record<string, object>, acceptIndexes: number[]): object {
+  const extension = extensions[NAME] as ReturnType<typeof signedOffers>[typeof NAME] | undefined;
+  if (!extension) return {};
+  const offers = acceptIndexes.flatMap((index, acceptIndex) => {
+    const offer = extension.info.offers.find((each) => each.acceptIndex === index);
+    return offer ? [{ ...offer, acceptIndex }] : [];
+  });
+  return { [NAME]: { info: { offers }, schema: {} } };
+}
+
 /** The same extension for the receipt of a delivered call. */
 export const signedReceipt = (
   signature: string,

@@ -1,5 +1,5 @@
 const PATTERN = /^[A-Za-z0-9_-]{16,128}$/;
-const NAME = 'payment-identifier';
+export const PAYMENT_IDENTIFIER_NAME = 'payment-identifier';
 
 /**
  * The extension `payment-identifier`: a client may name its purchase in the payment payload. If it sends the same name
@@ -7,7 +7,7 @@ const NAME = 'payment-identifier';
  * Source: specs/extensions/payment_identifier.md of github.com/coinbase/x402.
  */
 export const PAYMENT_IDENTIFIER = {
-  [NAME]: {
+  [PAYMENT_IDENTIFIER_NAME]: {
     info: { required: false },
     schema: {
       $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -24,7 +24,7 @@ export const PAYMENT_IDENTIFIER = {
 /** Returns undefined if the payload has no identifier, and null if the identifier is invalid. */
 export function paymentIdentifierOf(payload: Record<string, unknown>): string | null | undefined {
   const id = (payload.extensions as Record<string, { info?: { id?: unknown } | null } | null> | null | undefined)?.[
-    NAME
+    PAYMENT_IDENTIFIER_NAME
   ]?.info?.id;
   if (id === undefined) return undefined;
   return typeof id === 'string' && PATTERN.test(id) ? id : null;

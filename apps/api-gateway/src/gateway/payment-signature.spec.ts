@@ -37,6 +37,13 @@ describe('PAYMENT-SIGNATURE', () => {
     expect(() => read(header)).toThrow(Refusal);
   });
 
+  it('of version 1 is told of version 2, instead of being ignored', () => {
+    expect(() => readPaymentSignature({ 'x-payment': encode(payload()) })).toThrow(Refusal);
+    expect(readPaymentSignature({ 'x-payment': 'old', 'payment-signature': encode(payload()) })?.relayRequestId).toBe(
+      ID,
+    );
+  });
+
   it('may name the purchase', () => {
     const named = (id: unknown): string =>
       encode({ ...payload(), extensions: { 'payment-identifier': { info: { required: false, id } } } });

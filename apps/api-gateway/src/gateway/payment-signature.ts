@@ -9,6 +9,8 @@ export interface PaymentSignature {
   relayRequestId: string;
   /** The decoded payload as JSON text. */
   authorization: string;
+  /** The network that the payload names, if it is short text; it is not verified here. */
+  network?: string;
   /** The wallet that the payload names as the payer; it is not verified here. */
   payer?: string;
   /** The client's name for the purchase, if it gave one. */
@@ -29,6 +31,15 @@ export function readPaymentSignature(
   relayRequestId?: string,
 ): PaymentSignature | undefined {
   const given = headers['payment-signature'];
+  if (given === undefined && headers['x-payment'] !== undefined)
+    throw requestInvalid([
+      {
+        field: 'X-PAYMENT',
+        message:
+          'is of x402 version 1, and nothing was charged: this is version 2, sign what PAYMENT-REQUIRED asks for and send it ' +
+          'as PAYMENT-SIGNATURE',
+      },
+    ]);
   if (given === undefined) return undefined;
   const decoded = typeof given === 'string' ? decodePayload(given) : undefined;
   const named = decoded && offerOf(decoded.payload);
@@ -57,6 +68,7 @@ export function readPaymentSignature(
     relayRequestId: named,
     authorization: decoded.text,
     payer: payerOf(decoded.payload),
+    network: networkOf(decoded.payload),
     ...(paymentIdentifier === undefined ? {} : { paymentIdentifier }),
   };
 }
@@ -65,6 +77,11 @@ function payerOf(payload: Record<string, unknown>): string | undefined {
   const from = (payload.payload as { authorization?: { from?: unknown } | null } | null | undefined)?.authorization
     ?.from;
   return typeof from === 'string' && from.length <= MAX_ADDRESS_LENGTH ? from : undefined;
+}
+
+function networkOf(payload: Record<string, unknown>): string | undefined {
+  const network = (payload.accepted as { network?: unknown } | null | undefined)?.network;
+  return typeof network === 'string' && network.length <= MAX_ADDRESS_LENGTH ? network : undefined;
 }
 
 function offerOf(payload: Record<string, unknown>): string | undefined {

@@ -2,9 +2,9 @@ import type { OutputOf } from '@market/contracts';
 import type { executeCall } from '@market/contracts/gateway';
 import { Refusal, type RequestContext } from '@market/messaging';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { JSON_TYPE, success, successOfJson } from '../http/envelope.js';
+import { JSON_TYPE, successOfJson } from '../http/envelope.js';
 import { idempotencyKeyOf } from '../http/idempotency.js';
-import { pendingData } from './call-answer.js';
+import { answerPending } from './payment-pending.js';
 import { headerOf, settledOf } from './x402.js';
 
 type Outcome<Name extends OutputOf<typeof executeCall>['outcome']> = Extract<
@@ -23,11 +23,13 @@ export function sendAnswer(
   void reply.type(JSON_TYPE).send(successOfJson(dataJson));
 }
 
-export function sendPending(outcome: Outcome<'pending'>, reply: FastifyReply): void {
-  void reply
-    .status(202)
-    .header('retry-after', outcome.retryAfterSeconds)
-    .send(success(pendingData(outcome)));
+export function sendPending(
+  { relayRequestId, retryAfterSeconds, reason }: Outcome<'pending'>,
+  network: string | undefined,
+  reply: FastifyReply,
+): void {
+  const pending = { relay_request_id: relayRequestId ?? null, retry_after_seconds: retryAfterSeconds, reason };
+  void reply.send(answerPending(pending, network, reply));
 }
 
 /**

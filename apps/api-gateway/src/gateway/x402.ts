@@ -1,11 +1,12 @@
 import type { OutputOf } from '@market/contracts';
 import type { executeCall } from '@market/contracts/gateway';
 import type { KeylessOffer, PaymentOffer } from '@market/contracts/payments-ledger';
-import { signedReceipt } from './offer-receipt.js';
-import { PAYMENT_IDENTIFIER } from './payment-identifier.js';
+import type { FastifyReply } from 'fastify';
+import { offersOf, signedReceipt } from './offer-receipt.js';
+import { PAYMENT_IDENTIFIER, PAYMENT_IDENTIFIER_NAME } from './payment-identifier.js';
 
 type Answered = Extract<OutputOf<typeof executeCall>, { outcome: 'answered' }>;
-type Requirements = NonNullable<PaymentOffer['x402']> | KeylessOffer['x402'];
+type Requirements = PaymentOffer['x402'][number] | KeylessOffer['x402'];
 
 export interface PaidResource {
   url: string;
@@ -36,15 +37,93 @@ export const paymentRequiredOf = (
   extensions: { ...PAYMENT_IDENTIFIER, ...extensions },
 });
 
+/**
+ * Proxies refuse an answer with more than 4 KiB of headers by default (nginx: `proxy_buffer_size`), and its other headers
+ * take one. What a client sends back is made from this value.
+ */
+const MAX_HEADER_BYTES = 2_500;
+const MAX_DESCRIPTION_LENGTH = 80;
+const MAX_EXAMPLE_BYTES = 300;
+
+/**
+ * The header `PAYMENT-REQUIRED`: what a stock client needs to pay, within the default limits of proxies. The body of the
+ * answer has everything. `accepts` are as many as fit, those on the chain that the request named first, and then their
+ * signed offers.
+ * @param chainId a CAIP-2 id or its reference alone.
+ */
+function paymentRequiredHeader(x402: PaymentRequired, chainId?: string): string {
+  const isNamed = ({ network }: Requirements): boolean =>
+    network === chainId || network.slice(network.indexOf(':') + 1) === chainId;
+  const [first, ...others] = x402.accepts.toSorted((a, b) => Number(isNamed(b)) - Number(isNamed(a)));
+  const accepts = first ? [first] : [];
+  const fits = (header: string): boolean => header.length <= MAX_HEADER_BYTES;
+  const headerWith = (brief: Brief, more = {}): string =>
+    headerOf({ ...x402, ...brief, accepts, extensions: { ...brief.extensions, ...more } });
+  const briefs = briefsOf(x402);
+  const brief = briefs.find((each) => fits(headerWith(each))) ?? briefs.at(-1)!;
+  for (const accept of others) {
+    accepts.push(accept);
+    if (!fits(headerWith(brief))) accepts.pop();
+  }
+  const indexes = accepts.map((accept) => x402.accepts.indexOf(accept));
+  const signed = headerWith(brief, offersOf(x402.extensions, indexes));
+  return fits(signed) ? signed : headerWith(brief);
+}
+
+const shortened = (text: string): string =>
+  text.length > MAX_DESCRIPTION_LENGTH ? `${text.slice(0, MAX_DESCRIPTION_LENGTH - 1).trimEnd()}…` : text;
+
+type Brief = Pick<PaymentRequired, 'resource' | 'extensions'>;
+
+/**
+ * What is said beside the terms, from the most to the least. Texts of any script and addresses of any length have to fit.
+ * Clients and indexers compile `schema`: an empty one accepts what the whole one does.
+ */
+function briefsOf({ resource, extensions }: PaymentRequired): Brief[] {
+  const { bazaar, [PAYMENT_IDENTIFIER_NAME]: identifier } = extensions as Record<string, { info: object }>;
+  const { info } = (bazaar ?? {}) as { info?: { input?: { body?: unknown } } };
+  const identified = identifier && { [PAYMENT_IDENTIFIER_NAME]: { info: identifier.info, schema: {} } };
+  const extended = (listed: typeof info): Brief['extensions'] => ({
+    ...(listed && { bazaar: { info: listed, schema: {} } }),
+    ...identified,
+  });
+  const bare = info && { ...info, input: { ...info.input, body: {} } };
+  const isLong = Buffer.byteLength(JSON.stringify(info?.input?.body ?? {})) > MAX_EXAMPLE_BYTES;
+  const described = { ...resource, description: shortened(resource.description) };
+  const { url, mimeType } = resource;
+  return [
+    { resource: described, extensions: extended(isLong ? bare : info) },
+    { resource: described, extensions: extended(bare) },
+    { resource: { url, mimeType, description: '' }, extensions: extended(bare) },
+    { resource: { url, mimeType, description: '' }, extensions: {} },
+  ];
+}
+
+/** Sends what can be signed in the header `PAYMENT-REQUIRED` too, and returns it for the body. */
+export function sendRequirements(x402: PaymentRequired, reply: FastifyReply, chainId?: string): PaymentRequired {
+  reply.header('payment-required', paymentRequiredHeader(x402, chainId));
+  return x402;
+}
+
+/** The same for an offer; null if no signature pays it. */
+export const signable = (
+  accepts: Requirements[],
+  resource: PaidResource,
+  reply: FastifyReply,
+  error?: string,
+): PaymentRequired | null =>
+  accepts.length === 0 ? null : sendRequirements(paymentRequiredOf(accepts, resource, error), reply);
+
 /** The settlement, as the header `PAYMENT-RESPONSE` reports it to the client. */
 export const settledOf = ({ receipt, ...transfer }: NonNullable<Answered['transfer']>): object => ({
   success: true,
   ...transfer,
   ...(receipt === undefined ? {} : { extensions: signedReceipt(receipt) }),
 });
-export const notSettledOf = (reason: string, network: string): object => ({
+export const notSettledOf = (reason: string, network: string, message?: string): object => ({
   success: false,
   errorReason: reason,
+  ...(message === undefined ? {} : { errorMessage: message }),
   transaction: '',
   network,
 });

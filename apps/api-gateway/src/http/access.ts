@@ -5,7 +5,7 @@ import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiBearerAuth, ApiCookieAuth, ApiQuery, ApiSecurity } from '@nestjs/swagger';
 import { ApiAccess } from '../openapi/access-extension.js';
 import { ApiRefusals } from '../openapi/refusal-responses.js';
-import { edgeRefusals } from './edge-refusals.js';
+import { edgeRefusals, sessionMissing } from './edge-refusals.js';
 import { callsSellers, type RouteRules } from './route-rules.js';
 
 type MoreRules = Omit<RouteRules, 'access' | 'accounts' | 'recognizes'>;
@@ -66,7 +66,10 @@ export const AnyCredential = (accounts: readonly AccountType[], rules: MoreRules
   applyDecorators(
     declare({ access: 'any-credential', accounts, ...rules }),
     ...accounts.map(documentCredentialOf),
-    ApiRefusals({ unauthorized: edgeRefusals.unauthorized, ...refusalsOf(accounts) }),
+    ApiRefusals({
+      unauthorized: accounts.includes('agent') ? edgeRefusals.unauthorized : sessionMissing,
+      ...refusalsOf(accounts),
+    }),
   );
 
 /** The route requires the session of a human who is an operator. */

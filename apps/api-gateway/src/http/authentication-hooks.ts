@@ -28,6 +28,8 @@ import { RouteTable } from './route-table.js';
 import type { SessionCookie } from './session-cookie.js';
 import { traceRequest } from './trace-context.js';
 
+const STRICT_TRANSPORT = 'max-age=31536000';
+
 export interface AuthenticationSettings {
   admission: Admission;
   authenticator: Authenticator;
@@ -38,6 +40,8 @@ export interface AuthenticationSettings {
   callBudgetMs: number;
   /** The name of this marketplace; see `hopOf`. */
   hop: string;
+  /** Whether the marketplace is reached over HTTPS, which browsers then insist on (RFC 6797). */
+  isSecure: boolean;
 }
 
 /**
@@ -51,7 +55,10 @@ export function installAuthenticationHooks(instance: FastifyInstance, settings: 
   instance.decorateRequest('context');
   instance.decorateRequest('credential');
   instance.decorateRequest('rules');
-  instance.addHook('onRequest', (request, reply, done) => setCommonHeaders(request, reply, routes, done));
+  instance.addHook('onRequest', (request, reply, done) => {
+    if (settings.isSecure) reply.header('strict-transport-security', STRICT_TRANSPORT);
+    setCommonHeaders(request, reply, routes, done);
+  });
   instance.addHook('onRoute', (route) => {
     const rules = route.config?.rules;
     if (!rules)
@@ -108,7 +115,7 @@ function setCommonHeaders(
 function answersOptions(request: FastifyRequest, reply: FastifyReply, routes: RouteTable): boolean {
   const methods = routes.methodsAt(pathOf(request));
   if (methods.length === 0) return false;
-  if (request.headers.origin !== undefined) allowPreflight(reply);
+  if (request.headers.origin !== undefined) allowPreflight(request, reply);
   void reply
     .header('allow', [...methods, 'OPTIONS'].join(', '))
     .status(204)
@@ -155,13 +162,13 @@ function authenticationHook(
       credential = sessionCookie.credentialIn(request);
       if (credential && sessionCookie.isForeignWrite(request)) return reject(crossSiteWrite());
     }
-    if (!credential) return reject(unauthorized());
+    if (!credential) return reject(unauthorized(accounts));
     /** Counts the request for the human, regardless of the agent, before the bus request to identity. */
     const admitOwner = (human: Principal, ownAgentId: string): void => {
       request.context = contextFor(human);
       count(request, reply, human, (limited) => {
         if (limited) return done(limited);
-        authenticator.actFor(ownAgentId, human, request.context).then((principal) => {
+        authenticator.actFor(ownAgentId, human, isRead, request.context).then((principal) => {
           request.context = contextFor(principal);
           done();
         }, done);
@@ -188,7 +195,7 @@ function authenticationHook(
     const onRejected = (error: Error): void => {
       if (!isUnauthenticated(error)) return done(error);
       if (isOpen) limiter.countUnknown(request);
-      reject(error);
+      reject(unauthorized(accounts));
     };
     const ask = (): void => void authenticator.ask(presented, contextFor()).then(admit, onRejected);
     limiter.beforeAsking(request, reply, ask, isOpen ? () => open() : done);

@@ -1,6 +1,6 @@
 import type { OutputOf, Principal, Scope } from '@market/contracts';
 import { apiKeyChanged, apiKeyRevoked, authenticate, getOwnedAgent, sessionEnded } from '@market/contracts/identity';
-import { HandleSignal, MessageBus, type RequestContext } from '@market/messaging';
+import { HandleSignal, MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { lookupCache } from '@market/runtime';
 import { Injectable } from '@nestjs/common';
 import type { Credential } from './bearer-key.js';
@@ -38,12 +38,15 @@ export class Authenticator {
 
   /**
    * Returns the principal of a human that acts for an agent it has claimed. A claim is final, so only the end of the
-   * session ends this access.
-   * @throws Refusal `agent_not_found`, or because identity is unavailable.
+   * session ends this access. The owner of a suspended agent can only look.
+   * @throws Refusal `agent_not_found`, `account_suspended`, or because identity is unavailable.
    */
-  async actFor(agentId: string, human: Principal, context: RequestContext): Promise<Principal> {
+  async actFor(agentId: string, human: Principal, isRead: boolean, context: RequestContext): Promise<Principal> {
     const { accountId: ownerId, keyId } = human;
-    const agent = await this.agents.forceFetch(`${ownerId} ${agentId}`, { context: { agentId, context } });
+    const { isSuspended, ...agent } = await this.agents.forceFetch(`${ownerId} ${agentId}`, {
+      context: { agentId, context },
+    });
+    if (isSuspended && !isRead) throw refuse(getOwnedAgent, 'account_suspended', {});
     return { ...agent, keyId, scopes: OWNERS_SCOPES, ownerId };
   }
 

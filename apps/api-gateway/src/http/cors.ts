@@ -1,42 +1,45 @@
-import type { FastifyReply } from 'fastify';
-
-const EXPOSED =
-  'PAYMENT-REQUIRED, PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, RateLimit, RateLimit-Policy, Retry-After, ' +
-  'Link, X-Request-Id, Idempotency-Replayed, ETag, traceparent';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /**
- * A wildcard would not include Authorization. Stock x402 clients send Access-Control-Expose-Headers as a request
- * header.
+ * Allows any origin without credentials: cookies are not used, and a key must be sent explicitly. Answers that are given
+ * before a request is read have them too, or a page could not tell a header that is too long from an outage.
  */
+export const CORS_HEADERS = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers':
+    'PAYMENT-REQUIRED, PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, RateLimit, RateLimit-Policy, Retry-After, ' +
+    'Link, X-Request-Id, Idempotency-Replayed, X-Market-Payment-Pending, ETag, traceparent',
+};
+
+/** A wildcard would not include Authorization. */
 const ALLOWED = [
-  'Authorization',
-  'Content-Type',
-  'Idempotency-Key',
-  'If-None-Match',
-  'Last-Event-ID',
-  'X-Request-Id',
-  'traceparent',
-  'tracestate',
-  'Mcp-Protocol-Version',
-  'Mcp-Method',
-  'Mcp-Name',
-  'PAYMENT-SIGNATURE',
-  'Payment-Authorization',
-  'Access-Control-Expose-Headers',
-  'X-Market-Origin-Currency',
-  'X-Market-Origin-Chain-Id',
-  'X-Market-Origin-Wallet-Id',
-  'X-Market-Relay-Request-Id',
-  'X-Market-Payment-Scheme',
-  'X-Market-Payment-Network',
-].join(', ');
+  'authorization',
+  'content-type',
+  'idempotency-key',
+  'payment-signature',
+  'payment-authorization',
+  'x-market-origin-currency',
+  'x-market-origin-chain-id',
+  'x-market-origin-wallet-id',
+  'x-market-relay-request-id',
+  'x-market-payment-scheme',
+  'x-market-payment-network',
+];
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]{1,64}$/;
+const MAX_ASKED = 50;
 
-/** Allows any origin without credentials: cookies are not used, and a key must be sent explicitly. */
-export const allowOrigin = (reply: FastifyReply): void =>
-  void reply.header('access-control-allow-origin', '*').header('access-control-expose-headers', EXPOSED);
+export const allowOrigin = (reply: FastifyReply): void => void reply.headers(CORS_HEADERS);
 
-export const allowPreflight = (reply: FastifyReply): void =>
+/**
+ * Allows every header that is asked for. Without credentials none can do harm, and clients send headers of their own:
+ * those of other payment protocols, of tracing, of their caches.
+ */
+export function allowPreflight({ headers }: FastifyRequest, reply: FastifyReply): void {
+  const asked = (headers['access-control-request-headers'] ?? '').split(',').map((name) => name.trim().toLowerCase());
+  const allowed = new Set([...ALLOWED, ...asked.filter((name) => HEADER_NAME.test(name)).slice(0, MAX_ASKED)]);
   void reply
     .header('access-control-allow-methods', 'GET, HEAD, POST, PUT, PATCH, DELETE')
-    .header('access-control-allow-headers', ALLOWED)
-    .header('access-control-max-age', 86_400);
+    .header('access-control-allow-headers', [...allowed].join(', '))
+    .header('access-control-max-age', 86_400)
+    .header('vary', 'Access-Control-Request-Headers');
+}

@@ -1,6 +1,7 @@
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyHttpOptions, FastifyReply, FastifyRequest } from 'fastify';
 import type { Server } from 'node:http';
+import { allowOrigin } from './cors.js';
 import { requestMalformed } from './edge-refusals.js';
 import type { ErrorFilter } from './error-filter.js';
 import { readJsonBodies } from './json-body.js';
@@ -52,6 +53,7 @@ export class EdgeAdapter extends FastifyAdapter {
 
   private answerUnrouted(error: { code: string }, request: FastifyRequest, reply: FastifyReply): void {
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff');
+    if (request.headers.origin !== undefined) allowOrigin(reply);
     const refused =
       error.code === 'FST_ERR_MAX_PARAM_LENGTH'
         ? { statusCode: 404 }

@@ -111,6 +111,13 @@ export const edgeRefusals = {
   ),
 };
 
+/** The same where humans alone are let in. */
+export const sessionMissing: typeof edgeRefusals.unauthorized = {
+  ...edgeRefusals.unauthorized,
+  message:
+    'Missing or invalid session: sign in with POST /auth/session and send exactly one header "Authorization: Bearer am_s_…"',
+};
+
 type WrongAccountType = typeof edgeRefusals.wrong_account_type;
 
 /** The refusal of a session that may act for an agent and names none. */
@@ -132,7 +139,8 @@ export const bodyMalformed = (problem: string): Refusal =>
   refusal('body_malformed', edgeRefusals.body_malformed, { problem });
 export const requestMalformed = (problem: string): Refusal =>
   refusal('request_malformed', edgeRefusals.request_malformed, { problem });
-export const unauthorized = (): Refusal => refusal('unauthorized', edgeRefusals.unauthorized, {});
+export const unauthorized = (accounts: readonly AccountType[] = ['agent']): Refusal =>
+  refusal('unauthorized', accounts.includes('agent') ? edgeRefusals.unauthorized : sessionMissing, {});
 export const wrongAccountType = (accounts: readonly AccountType[], declaration: WrongAccountType): Refusal =>
   refusal('wrong_account_type', declaration, { account_types: [...accounts] });
 export const agentIdOfAnother = (): Refusal => refusal('agent_id_of_another', edgeRefusals.agent_id_of_another, {});

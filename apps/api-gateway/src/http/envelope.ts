@@ -48,6 +48,6 @@ export const paginated = <T>(
   pagination: { ...paginationOf(total, asked), ...(nextCursor !== null && { next_cursor: nextCursor }) },
 });
 
-/** Wraps a page of items that are already JSON text. */
-export const pageOfJson = (itemsJson: string, pagination: Pagination): string =>
-  `{"success":true,"data":${itemsJson},"pagination":${JSON.stringify(pagination)}}`;
+/** Wraps a page of items that are already JSON text. @param beside are more members of the envelope. */
+export const pageOfJson = (itemsJson: string, pagination: Pagination, beside: object = {}): string =>
+  `{"success":true,"data":${itemsJson},${JSON.stringify({ pagination, ...beside }).slice(1)}`;

@@ -7,7 +7,7 @@ import { guidanceLinks, toHttpError } from './error-body.js';
 import { HTTP_BY_KIND } from './http-status-by-kind.js';
 import { unauthorized } from './edge-refusals.js';
 
-const LINKS = guidanceLinks('https://market.test/');
+const LINKS = guidanceLinks('https://market.test');
 const render = (error: unknown) => toHttpError(error, 'req-1', LINKS);
 
 describe('an error over HTTP', () => {
@@ -29,7 +29,7 @@ describe('an error over HTTP', () => {
 
   it('points to where guidance really lies', () => {
     expect(LINKS).toEqual({
-      docs: 'https://market.test/docs',
+      docs: 'https://market.test/docs/errors',
       openapi: 'https://market.test/api/v1/openapi.json',
       llms: 'https://market.test/llms.txt',
     });

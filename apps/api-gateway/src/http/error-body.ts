@@ -1,7 +1,7 @@
-import type { RecoveryHint } from '@market/contracts';
+import type { AccountType, RecoveryHint, RefusalDeclaration } from '@market/contracts';
 import type { NextAction } from '@market/kernel';
 import { Refusal } from '@market/messaging';
-import { edgeRefusals, requestMalformed, unauthorized } from './edge-refusals.js';
+import { edgeRefusals, requestMalformed, sessionMissing, unauthorized } from './edge-refusals.js';
 import { HTTP_BY_KIND, HTTP_BY_STATUS } from './http-status-by-kind.js';
 
 /** The URLs of machine-readable documentation. */
@@ -19,7 +19,7 @@ export interface Recovery {
   use_new_idempotency_key?: boolean;
   /** Operations or slugs that are spelt similarly to the requested one. */
   did_you_mean?: readonly string[];
-  links?: GuidanceLinks & { register?: string };
+  links?: GuidanceLinks & { register?: string; session?: string };
 }
 
 export interface ErrorBody {
@@ -34,18 +34,18 @@ export interface HttpError {
   bug: boolean;
 }
 
-export const guidanceLinks = (publicUrl: string): GuidanceLinks => {
-  const base = publicUrl.replace(/\/+$/, '');
-  return { docs: `${base}/docs`, openapi: `${base}/api/v1/openapi.json`, llms: `${base}/llms.txt` };
-};
+export const guidanceLinks = (publicUrl: string): GuidanceLinks => ({
+  docs: `${publicUrl}/docs/errors`,
+  openapi: `${publicUrl}/api/v1/openapi.json`,
+  llms: `${publicUrl}/llms.txt`,
+});
 
 /** The same links as a header (RFC 8288), for clients that do not read bodies. */
 export const guidanceHeader = ({ openapi, llms }: GuidanceLinks): string =>
   `<${openapi}>; rel="service-desc", <${llms}>; rel="describedby"`;
 
 export function toHttpError(error: unknown, requestId: string, links: GuidanceLinks): HttpError {
-  if (error instanceof Refusal)
-    return refused(error.declaration.kind === 'unauthenticated' ? unauthorized() : error, links);
+  if (error instanceof Refusal) return refused(isFromService(error) ? unauthorized() : error, links);
   const status = clientErrorStatus(error);
   if (status === undefined) return { status: 500, body: internalError(requestId), bug: true };
   const meaning = HTTP_BY_STATUS[status];
@@ -61,6 +61,10 @@ export function toHttpError(error: unknown, requestId: string, links: GuidanceLi
   };
 }
 
+/** Why a service does not know a credential is not told. */
+const isFromService = ({ declaration }: Refusal): boolean =>
+  declaration.kind === 'unauthenticated' && declaration !== sessionMissing;
+
 function refused({ declaration, reason, details }: Refusal, links: GuidanceLinks): HttpError {
   const { status, code, nextAction } = HTTP_BY_KIND[declaration.kind];
   const hint = declaration.recovery ?? { nextAction };
@@ -69,13 +73,23 @@ function refused({ declaration, reason, details }: Refusal, links: GuidanceLinks
   if (declaration.code)
     return { status, body: { success: false, error: { ...error, details, recovery: bareRecovery(hint) } }, bug: false };
   const recovery = recoveryOf(hint, links);
-  if (declaration === edgeRefusals.unauthorized)
-    recovery.links = { ...links, register: links.openapi.replace(/openapi\.json$/, 'register') };
+  const linkTo = (path: string): string => links.openapi.replace(/openapi\.json$/, path);
+  const credential = credentialFor(declaration, details);
+  if (credential === 'key') recovery.links = { ...links, register: linkTo('register') };
+  if (credential === 'session') recovery.links = { ...links, session: linkTo('auth/session') };
   return {
     status,
     body: { success: false, error: { ...error, details: { reason, ...details }, recovery } },
     bug: false,
   };
+}
+
+/** What whoever is told to authenticate needs: agents have keys, humans sessions. */
+function credentialFor(declaration: RefusalDeclaration, details: object): 'key' | 'session' | undefined {
+  if (declaration === sessionMissing || declaration === edgeRefusals.cross_site_write) return 'session';
+  if (declaration === edgeRefusals.unauthorized) return 'key';
+  if (declaration !== edgeRefusals.wrong_account_type) return undefined;
+  return (details as { account_types: AccountType[] }).account_types.includes('agent') ? 'key' : 'session';
 }
 
 export function recoveryOf(hint: RecoveryHint, links: GuidanceLinks): Recovery {

@@ -1,3 +1,4 @@
+import { lossOf } from '@market/kernel';
 import { UnsupportedMediaTypeException } from '@nestjs/common';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { isUtf8 } from 'node:buffer';
@@ -6,6 +7,7 @@ import { isFitText } from './fit-text.js';
 
 const MAX_DEPTH = 32;
 const MAX_KEYS = 2_000;
+const MAX_SHOWN = 60;
 
 type Done = (error: Error | null, body?: unknown) => void;
 
@@ -13,12 +15,12 @@ type Done = (error: Error | null, body?: unknown) => void;
 export function readJsonBodies(instance: FastifyInstance): void {
   const parseJson = instance.getDefaultJsonParser('error', 'error');
   instance.removeAllContentTypeParsers();
-  instance.addContentTypeParser(
-    'application/json',
-    { parseAs: 'buffer' },
-    (request: FastifyRequest, bytes: Buffer, done: Done) => {
+  const read =
+    (isJson: boolean) =>
+    (request: FastifyRequest, bytes: Buffer, done: Done): void => {
       if (isIgnored(request)) return done(null);
-      if (!isPlainUtf8(request)) return done(new UnsupportedMediaTypeException());
+      if (!(isJson || request.rules?.anyType) || !isPlainUtf8(request))
+        return done(new UnsupportedMediaTypeException());
       if (!isUtf8(bytes)) return done(bodyMalformed('the body is not valid UTF-8'));
       const text = bytes.toString('utf8');
       if (request.rules?.body === 'opaque') return done(null, text);
@@ -26,14 +28,12 @@ export function readJsonBodies(instance: FastifyInstance): void {
       parseJson(request, text, (error, value) => {
         const problem = error
           ? 'the body is not valid JSON, or names an object key that is not allowed'
-          : problemOf(value);
+          : (problemOf(value) ?? problemOfText(text));
         return problem ? done(bodyMalformed(problem)) : done(null, value);
       });
-    },
-  );
-  instance.addContentTypeParser('*', (request: FastifyRequest, _payload: unknown, done: Done) =>
-    done(isIgnored(request) ? null : new UnsupportedMediaTypeException()),
-  );
+    };
+  instance.addContentTypeParser('application/json', { parseAs: 'buffer' }, read(true));
+  instance.addContentTypeParser('*', { parseAs: 'buffer' }, read(false));
 }
 
 /** A request for an unknown path is answered with 404, whatever its body is. */
@@ -46,6 +46,17 @@ function isPlainUtf8({ headers }: FastifyRequest): boolean {
     (charset === undefined || /^utf-?8$/i.test(charset)) &&
     (encoding === undefined || encoding.toLowerCase() === 'identity')
   );
+}
+
+/**
+ * Returns why JSON text is refused that is read here: another value would be taken than the text says. Returns undefined
+ * if there is no problem.
+ */
+export function problemOfText(text: string): string | undefined {
+  const { repeatedKey, inexactNumber } = lossOf(text);
+  if (repeatedKey !== undefined) return `the body repeats the key ${JSON.stringify(repeatedKey).slice(0, MAX_SHOWN)}`;
+  if (inexactNumber === undefined) return undefined;
+  return `the body has a number that is not exact as a double, ${inexactNumber.slice(0, MAX_SHOWN)}; send it as text`;
 }
 
 /**

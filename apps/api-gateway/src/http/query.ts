@@ -76,6 +76,28 @@ export const timestampParam = (description?: string): Param<string | undefined> 
   description,
 });
 
+/** Parses a decimal number from 0 to 1, as rates are shown. */
+export const rateParam = (description?: string): Param<number | undefined> => ({
+  read: (text) => (/^(?:0(?:\.\d{1,4})?|1(?:\.0{1,4})?)$/.test(text) ? Number(text) : undefined),
+  problem: 'must be a decimal number from 0 to 1 with at most 4 decimals',
+  fallback: undefined,
+  schema: { type: 'number', minimum: 0, maximum: 1 },
+  description,
+});
+
+/** Parses different values of a list, which are separated by commas. */
+export const choicesParam = <const T extends string>(values: readonly T[], description?: string): Param<T[]> => ({
+  read(text) {
+    const given = text.split(',');
+    const known = values.filter((value) => given.includes(value));
+    return known.length === given.length ? known : undefined;
+  },
+  problem: `must be different ones of ${values.join(', ')}, separated by commas`,
+  fallback: [],
+  schema: { type: 'string' },
+  description,
+});
+
 const MAX_MICROS = 10n ** 18n - 1n;
 
 /** Parses plain decimal US dollars to micros, as decimal text. */

@@ -17,6 +17,8 @@ export interface RouteRules {
   operators?: boolean;
   /** `json` (default) is parsed and checked, `opaque` stays text, `ignored` is not read. */
   body?: 'json' | 'opaque' | 'ignored';
+  /** An opaque body is read whatever its Content-Type says. */
+  anyType?: boolean;
   bodyLimitBytes?: number;
   /** The deadline allows for the time that a seller may take. */
   waitsForSeller?: boolean;

@@ -1,4 +1,5 @@
-import { Limits, type Permit } from '@market/limits';
+import { authenticate } from '@market/contracts/identity';
+import { Limits } from '@market/limits';
 import { newRequestContext, Refusal, type RequestContext } from '@market/messaging';
 import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -53,32 +54,31 @@ export class ServerSentEvents implements OnModuleDestroy {
     if (!permit) throw tooManyStreams(MAX_STREAMS);
     const stream = new AbortController();
     this.open.add(stream);
-    reply.raw.once('close', () => stream.abort());
-    if (reply.raw.destroyed) stream.abort();
+    // A generator that was never read runs no `finally`, so the permit ends with the socket.
+    const end = (): void => {
+      stream.abort();
+      this.open.delete(stream);
+      permit.release();
+    };
+    reply.raw.once('close', end);
+    if (request.raw.socket.destroyed || reply.raw.destroyed) return end();
     void reply
       .type('text/event-stream')
       .header('x-accel-buffering', 'no')
-      .send(Readable.from(this.frames(request, stream, permit, follow)));
+      .send(Readable.from(this.frames(request, stream.signal, follow)));
   }
 
   private async *frames(
     request: FastifyRequest,
-    stream: AbortController,
-    permit: Permit,
+    signal: AbortSignal,
     follow: (stream: OpenStream) => AsyncIterable<string>,
   ): AsyncGenerator<string, void, undefined> {
-    const { signal } = stream;
-    try {
-      yield `retry: ${RETRY_MS}\n\n`;
-      yield* follow({
-        signal,
-        isOpen: async () => !signal.aborted && (await this.isStillGood(request)),
-        context: () => this.contextOf(request),
-      });
-    } finally {
-      this.open.delete(stream);
-      permit.release();
-    }
+    yield `retry: ${RETRY_MS}\n\n`;
+    yield* follow({
+      signal,
+      isOpen: async () => !signal.aborted && (await this.isStillGood(request)),
+      context: () => this.contextOf(request),
+    });
   }
 
   private async isStillGood(request: FastifyRequest): Promise<boolean> {
@@ -88,7 +88,8 @@ export class ServerSentEvents implements OnModuleDestroy {
         this.authenticator.known(credential) ?? (await this.authenticator.ask(credential, this.contextOf(request)));
       return !request.rules?.operators || principal.isOperator === true;
     } catch (error) {
-      return !(error instanceof Refusal && error.declaration.kind === 'unauthenticated');
+      // Identity that cannot be asked ends no stream.
+      return !(error instanceof Refusal && error.reason in authenticate.refusals);
     }
   }
 

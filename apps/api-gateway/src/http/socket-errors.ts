@@ -2,6 +2,7 @@ import { newId } from '@market/kernel';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import { CORS_HEADERS } from './cors.js';
 import { toHttpError, type GuidanceLinks } from './error-body.js';
 import { requestMalformed } from './edge-refusals.js';
 import { requestIdOf } from './request-id.js';
@@ -45,6 +46,7 @@ function answerTo(
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
     'x-request-id': requestId,
+    ...CORS_HEADERS,
   };
   return { status, headers, text };
 }

@@ -15,14 +15,17 @@ const withLeft = ({ properties, required, ...period }: JsonSchema): JsonSchema =
   ...period,
   properties: {
     ...(properties as object),
-    left_usd: { type: ['number', 'null'], description: 'Null without a limit.' },
+    left_usd: {
+      type: ['number', 'null'],
+      description: 'What is left of the limit, in US dollars; null without a limit.',
+    },
   },
   required: [...(required as string[]), 'left_usd'],
 });
 
 export const spendingSchema: JsonSchema = {
   type: ['object', 'null'],
-  description: 'Of this day and this month of UTC, since there is a budget; null without one.',
+  description: 'Of the whole of this day and this month of UTC, also before there was a budget; null without one.',
   properties: { day: withLeft(periods.day!), month: withLeft(periods.month!) },
   required: ['day', 'month'],
 };

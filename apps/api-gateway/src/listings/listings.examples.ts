@@ -33,14 +33,17 @@ export const listingExample: ListingView = {
   logo_url: null,
   expected_delivery: 'under 2 seconds',
   tags: ['weather', 'forecast'],
+  language: 'en',
   input_schema: {
     type: 'object',
     properties: { lat: { type: 'number' }, lon: { type: 'number' } },
     required: ['lat', 'lon'],
   },
   example_input: { lat: 52.5, lon: 13.4 },
+  output_schema: { type: 'object', properties: { hours: { type: 'array', items: { type: 'object' } } } },
   status: 'active',
   created_at: EARLIER,
+  updated_at: EARLIER,
   provider: SELLER,
   category: { id: categoryExample.id, name: categoryExample.name, slug: categoryExample.slug },
   quality: {
@@ -54,17 +57,18 @@ export const listingExample: ListingView = {
     p95_ms_30d: 905,
     calls_7d: 310,
     calls_30d: 1204,
+    buyers_30d: 41,
+    buyers_success_rate_30d: 0.9861,
   },
+  rating: { average: 4.5, count: 12, accuracy: 4.75, reliability: 4.5, value: 4.25 },
 };
 
 export const listingDetailExample: OutputOf<typeof getListing> = {
   ...listingExample,
   docs: 'POST {"lat": 52.5, "lon": 13.4}',
   example_outputs: [{ label: 'Berlin', content: '{"hours":[{"at":"2026-11-21T15:00Z","celsius":6.5}]}' }],
-  output_schema: { type: 'object', properties: { hours: { type: 'array', items: { type: 'object' } } } },
   risk_disclaimers: null,
   sla: null,
-  rating: { average: 4.5, count: 12, accuracy: 4.75, reliability: 4.5, value: 4.25 },
   gateway_url: `https://market.example/api/v1/gateway/${LISTING_REF.id}`,
   gateway_limits: {
     max_request_bytes: 262_144,

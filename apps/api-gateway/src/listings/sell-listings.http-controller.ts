@@ -1,8 +1,7 @@
 import type { InputOf } from '@market/contracts';
 import { createListing, createListingChallenge, removeListing, updateListing } from '@market/contracts/catalog';
-import { listWallets } from '@market/contracts/identity';
-import { quoteExact } from '@market/contracts/payments-ledger';
-import { MessageBus, refuse, type RequestContext } from '@market/messaging';
+import { checkPayable } from '@market/contracts/payments-ledger';
+import { MessageBus, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Body, Controller, Delete, Param, Patch, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -29,13 +28,13 @@ const warnings = z
   .array(z.object({ code: z.literal('payout_wallet_missing'), message: z.string() }))
   .describe('What keeps buyers from paying; left out where nothing does.')
   .optional();
-const PAYOUT_WALLET_MISSING: Warning = {
+type Warning = NonNullable<z.output<typeof warnings>>[number];
+const payoutWalletMissing = (networks: string[]): Warning => ({
   code: 'payout_wallet_missing',
   message:
-    'No active wallet of yours has the capability payout on a network of signed payments, so that x402 has nobody ' +
-    'to pay; link one with POST /me/wallets',
-};
-type Warning = NonNullable<z.output<typeof warnings>>[number];
+    `No active wallet of yours with the capability payout is on ${networks.join(' or ')}, where sellers are paid; ` +
+    'link one with POST /me/wallets',
+});
 
 /** The fingerprint of a creation excludes the proof; see `idempotentContext`. */
 const LISTING_PROOFS = ['pow_nonce', 'challenge'];
@@ -72,7 +71,7 @@ export class SellListingsHttpController {
     description:
       'A per_call listing answers with its gateway signing secret, shown once. pow_nonce and challenge take no part ' +
       'in what an Idempotency-Key is compared by.',
-    asks: [createListing, listWallets, quoteExact],
+    asks: [createListing, checkPayable],
     body: { schema: createListing.input, examples: { per_call: createListingExample } },
     idempotent: true,
     status: 201,
@@ -87,10 +86,10 @@ export class SellListingsHttpController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const context = idempotentContext(request, body, LISTING_PROOFS);
-    const isPayable = await this.isPayable(context);
+    const missing = await this.missingWallet(context);
     const listing = await this.bus.request(createListing, body, context);
     markReplay(context, reply);
-    return success(withWarnings(listing, isPayable));
+    return success(withWarnings(listing, missing));
   }
 
   @Patch(':listingId')
@@ -100,8 +99,9 @@ export class SellListingsHttpController {
     description:
       'Fields left out stay as they are; the slug stays in any case. A listing that becomes per_call answers with ' +
       'its gateway signing secret, shown once.',
-    asks: [updateListing, listWallets, quoteExact],
+    asks: [updateListing, checkPayable],
     body: { schema: updateListingBody, examples: { price: { pricing_amount: 0.05 }, withdraw: { status: 'draft' } } },
+    idempotent: true,
     answer: {
       schema: envelopeSchema(jsonSchemaOf(updateListing.output.extend({ warnings }))),
       example: success(listingDetailExample),
@@ -110,13 +110,15 @@ export class SellListingsHttpController {
   async updateListing(
     @Param('listingId') listingId: string,
     @Body(changesOf(updateListingBody)) body: z.output<typeof updateListingBody>,
-    @CurrentContext() context: RequestContext,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const id = uuidOr(listingId, () => refuse(updateListing, 'listing_not_found', {}));
-    const isPayable = await this.isPayable(context);
-    return success(
-      withWarnings(await this.bus.request(updateListing, { listing_id: id, ...body }, context), isPayable),
-    );
+    const context = idempotentContext(request, body);
+    const missing = await this.missingWallet(context);
+    const listing = await this.bus.request(updateListing, { listing_id: id, ...body }, context);
+    markReplay(context, reply);
+    return success(withWarnings(listing, missing));
   }
 
   @Delete(':listingId')
@@ -137,30 +139,20 @@ export class SellListingsHttpController {
   }
 
   /**
-   * Called before anything is written, so that a failure here cannot lose an answer with a secret that is shown once.
+   * Called before anything is written, so that a failure here cannot lose an answer with a secret that is shown once. A
+   * missing warning is better than a refusal if the ledger is unavailable.
    */
-  private async isPayable(context: RequestContext): Promise<boolean> {
-    const [{ wallets }, signed] = await Promise.all([
-      this.bus.request(listWallets, {}, context),
-      // A missing warning is better than a refusal: if the ledger is unavailable, or takes no signed payments, there is
-      // no warning.
-      this.bus.request(quoteExact, { calls: [] }, context).catch(() => null),
-    ]);
-    if (!signed?.networks.length) return true;
-    return wallets.some(
-      ({ status, chain_type, capabilities }) =>
-        status === 'active' &&
-        capabilities.includes('payout') &&
-        signed.networks.some((network) => network.startsWith('solana:') === (chain_type === 'solana')),
-    );
+  private async missingWallet(context: RequestContext): Promise<string[]> {
+    const { accountId: sellerId } = principalOf(context);
+    const found = await this.bus.request(checkPayable, { sellerId }, context).catch(() => null);
+    return found?.missing ?? [];
   }
 }
 
-/** Only calls are paid with x402, so other listings get no warning. */
-const withWarnings = <L extends { pricing_model: string; pricing_amount: number }>(
+const withWarnings = <L extends { pricing_amount: number }>(
   listing: L,
-  isPayable: boolean,
+  missing: string[],
 ): L & { warnings?: Warning[] } =>
-  isPayable || listing.pricing_model !== 'per_call' || listing.pricing_amount === 0
+  missing.length === 0 || listing.pricing_amount === 0
     ? listing
-    : { ...listing, warnings: [PAYOUT_WALLET_MISSING] };
+    : { ...listing, warnings: [payoutWalletMissing(missing)] };

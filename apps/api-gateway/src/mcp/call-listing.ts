@@ -15,7 +15,7 @@ export interface WantedCall {
   body: object;
   relay_request_id?: string;
   idempotency_key?: string;
-  /** In the sandbox a call with a key is paid immediately, unless it costs more than this. */
+  /** A call with a key that sandbox money can pay is paid immediately, unless it costs more than this. */
   max_price_usd?: number;
 }
 
@@ -23,19 +23,20 @@ export interface Caller {
   api: CallersInterface;
   /** Whether the request has an agent's key. */
   hasKey: boolean;
-  sandbox: boolean;
 }
 
 /** Part of `data` of a 402. */
 interface Payment {
   relay_request_id: string;
+  /** The rail that takes the payment. */
+  provider: string;
   fees: { gross_amount: number };
   x402: object | null;
 }
 
 /** Calls a listing through the HTTP routes: with a key by /gateway, without one by /x402. */
 export async function callListing(
-  { api, hasKey, sandbox }: Caller,
+  { api, hasKey }: Caller,
   wanted: WantedCall,
   meta: Record<string, unknown> = {},
 ): Promise<CallToolResult> {
@@ -64,35 +65,57 @@ export async function callListing(
   };
   const answer = await send();
   const offer = paymentOf(answer);
-  const mayPay = sandbox && hasKey && payment === undefined;
-  if (!offer || !mayPay || offer.fees.gross_amount > (wanted.max_price_usd ?? Infinity))
-    return toResult(answer, hasKey);
+  const mayPay = offer?.provider === 'sandbox' && hasKey && payment === undefined;
+  const { relay_request_id: relayRequestId, max_price_usd: maxPrice = Infinity } = wanted;
+  if (!offer || !mayPay) return toResult(answer, { hasKey, relayRequestId });
+  const price = offer.fees.gross_amount;
+  if (price > maxPrice) {
+    const tooDear =
+      `This call costs $${price}, more than max_price_usd, $${maxPrice}: nothing was paid, and the seller was not ` +
+      `called. To buy it, call again with a max_price_usd of at least ${price}`;
+    return toResult(answer, { hasKey, message: tooDear });
+  }
   const paid = await api.send('POST', `/api/v1/sandbox/payments/${offer.relay_request_id}/pay`);
-  return paid.status === 200 ? toResult(await send(offer.relay_request_id), hasKey) : resultOf(paid);
+  if (paid.status !== 200) return resultOf(paid);
+  return toResult(await send(offer.relay_request_id), { hasKey, relayRequestId: offer.relay_request_id });
+}
+
+interface Shown {
+  hasKey: boolean;
+  /** The payment of the call, which a call that was not delivered is repeated with. */
+  relayRequestId?: string;
+  /** Replaces the message of a 402. */
+  message?: string;
 }
 
 function paymentOf({ status, json }: InterfaceAnswer): Payment | undefined {
   return status === 402 ? (json as unknown as { data: { payment: Payment } }).data.payment : undefined;
 }
 
-function toResult(answer: InterfaceAnswer, hasKey: boolean): CallToolResult {
+function toResult(answer: InterfaceAnswer, { hasKey, relayRequestId, message }: Shown): CallToolResult {
   const settlement = answer.headers['payment-response'];
   const _meta =
     typeof settlement === 'string'
       ? { [PAYMENT_RESPONSE]: JSON.parse(Buffer.from(settlement, 'base64').toString()) as unknown }
       : undefined;
   const payment = paymentOf(answer);
-  if (payment) return { ...toolResult(asked(payment, answer.json as ErrorBody, hasKey), { isError: true }), _meta };
+  if (payment) {
+    const { error } = answer.json as ErrorBody;
+    const said = message === undefined ? error : { ...error, message };
+    return { ...toolResult(asked(payment, said, hasKey), { isError: true }), _meta };
+  }
   const result = resultOf(answer);
-  const isDelivered = answer.status === 200 && (result.structuredContent as { billable?: boolean }).billable !== false;
-  return { ...result, ...(!isDelivered && { isError: true }), _meta };
+  const value = result.structuredContent as { billable?: boolean };
+  if (answer.status === 200 && value.billable !== false) return { ...result, _meta };
+  const failed = relayRequestId === undefined ? value : { ...value, relay_request_id: relayRequestId };
+  return { ...toolResult(failed, { isError: true }), _meta };
 }
 
 /**
  * Returns what to pay. An x402 client reads the object as a `PaymentRequired` and ignores the other fields. These tell
  * a caller with a key the other ways to pay, and the relay request id for the next request.
  */
-function asked({ x402, ...payment }: Payment, { error }: ErrorBody, hasKey: boolean): object {
+function asked({ x402, ...payment }: Payment, error: ErrorBody['error'], hasKey: boolean): object {
   if (!hasKey) return x402!;
   return {
     ...x402,

@@ -6,7 +6,9 @@ export interface InterfaceAnswer {
   status: number;
   headers: Record<string, unknown>;
   text: string;
-  json: { success: true; data: unknown; pagination?: unknown } | ErrorBody;
+  json:
+    | { success: true; data: unknown; pagination?: unknown; search?: unknown; facets?: unknown; ways_to_pay?: unknown }
+    | ErrorBody;
 }
 
 /** The headers of the caller's request that identify the caller and the path of the request. */

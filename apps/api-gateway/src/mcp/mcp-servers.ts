@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { listingOrder } from '@market/contracts/catalog';
 import { McpServer, Server, type CallToolResult, type Implementation } from '@modelcontextprotocol/server';
 import { z } from 'zod';
@@ -13,6 +14,7 @@ interface ListingSummary {
   pricing_amount: number;
   tags: string[];
   quality: object | null;
+  rating: object | null;
   provider: { display_name: string };
   category: { name: string } | null;
 }
@@ -25,6 +27,7 @@ export interface ListedTool extends Pick<ListingSummary, 'slug' | 'name' | 'desc
 
 const MAX_SUMMARY = 300;
 const MAX_TOOL_NAME = 64;
+const DIGEST_CHARS = 8;
 const IDEMPOTENCY_KEY = 'market/idempotency-key';
 
 const implementation = (name: string, title: string): Implementation => ({ name, title, version: INTERFACE_VERSION });
@@ -48,34 +51,60 @@ export function marketplaceServer(caller: Caller, publicUrl: string): McpServer 
     'search_listings',
     {
       title: 'Search listings',
-      description: 'Finds services for sale. Full text over name, description and tags; a page of summaries.',
+      description: 'Finds services for sale, the best match first; a page of summaries.',
       inputSchema: z.strictObject({
-        query: z.string().max(200).optional().describe('Words; quotes, OR and - work as in web search.'),
+        query: z
+          .string()
+          .max(1_000)
+          .optional()
+          .describe('What is needed, in words or a sentence of any language; the rarer a word, the more it counts.'),
         max_price_usd: z.number().min(0).max(1_000_000).optional(),
         live: z.boolean().default(false).describe('Only what works now.'),
-        sort: listingOrder.default('popular'),
+        min_success: z
+          .number()
+          .min(0)
+          .max(1)
+          .optional()
+          .describe('The least part of the calls of 30 days that was delivered.'),
+        facets: z.boolean().default(false).describe('Also counts what was found by category and other values.'),
+        sort: listingOrder.optional(),
         page: z.int().min(1).max(1_000).default(1),
         limit: z.int().min(1).max(50).default(10),
       }),
       annotations: { readOnlyHint: true },
     },
-    async ({ query, max_price_usd, ...rest }) => {
-      const wanted = { q: query, max_price: max_price_usd?.toFixed(6), pricing_model: 'per_call', ...rest };
+    async ({ query, max_price_usd, min_success, facets, sort = query?.trim() ? 'relevance' : 'popular', ...rest }) => {
+      const wanted = {
+        q: query,
+        max_price_usd: max_price_usd?.toFixed(6),
+        min_success: min_success?.toFixed(4),
+        include: facets ? 'ways_to_pay,facets' : 'ways_to_pay',
+        pricing_model: 'per_call',
+        sort,
+        ...rest,
+      };
       const given = Object.entries(wanted).filter(([, value]) => value !== undefined);
       const parameters = new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]));
       const answer = await api.send('GET', `/api/v1/listings?${parameters}`);
       if (!answer.json.success) return resultOf(answer);
+      const ways = (answer.json.ways_to_pay ?? []) as { currency: string; minimum_usd: number }[];
+      // The price comes first, so that no text of a seller can name another one before it.
       const listings = (answer.json.data as ListingSummary[]).map((listing) => ({
+        price_usd: listing.pricing_amount,
         listing: listing.slug,
         name: listing.name,
         description: listing.description.slice(0, MAX_SUMMARY),
-        price_usd: listing.pricing_amount,
+        pay_in: [
+          ...new Set(ways.filter((way) => way.minimum_usd <= listing.pricing_amount).map((way) => way.currency)),
+        ],
         tags: listing.tags,
         category: listing.category?.name ?? null,
         provider: listing.provider.display_name,
         quality: listing.quality,
+        rating: listing.rating,
       }));
-      return toolResult({ listings, pagination: answer.json.pagination });
+      const { pagination, search, facets: counted } = answer.json;
+      return toolResult({ listings, pagination, search, ways_to_pay: ways, facets: counted });
     },
   );
   server.registerTool(
@@ -87,7 +116,12 @@ export function marketplaceServer(caller: Caller, publicUrl: string): McpServer 
       inputSchema: z.strictObject({ listing: z.string().max(150).describe('Its slug or uuid.') }),
       annotations: { readOnlyHint: true },
     },
-    ({ listing }) => get(`/listings/${encodeURIComponent(listing)}`),
+    async ({ listing }) => {
+      const { json, ...answer } = await api.send('GET', `/api/v1/listings/${encodeURIComponent(listing)}`);
+      if (!json.success) return resultOf({ json, ...answer });
+      const { pricing_model, pricing_amount, ...shown } = json.data as ListingSummary;
+      return toolResult({ pricing_model, pricing_amount, ...shown });
+    },
   );
   server.registerTool(
     'call_listing',
@@ -149,14 +183,22 @@ const DOCUMENTS = [
   },
 ];
 
+/** A slug that is too long is cut and ends with a part of its digest, so that two of them stay apart. */
+export function toolNameOf(slug: string): string {
+  if (slug.length <= MAX_TOOL_NAME) return slug;
+  const digest = createHash('sha256').update(slug).digest('hex').slice(0, DIGEST_CHARS);
+  return `${slug.slice(0, MAX_TOOL_NAME - DIGEST_CHARS - 1)}-${digest}`;
+}
+
 /** Offers one listing as one tool, whose arguments are the body of a call. The call route checks them. */
 export function listingServer(caller: Caller, listing: ListedTool): Server {
   const { slug, name, description, pricing_amount, input_schema, example_input } = listing;
   const example = example_input ? ` Example: ${JSON.stringify(example_input)}` : '';
   const tool = {
-    name: slug.slice(0, MAX_TOOL_NAME),
+    name: toolNameOf(slug),
     title: name,
-    description: `${description}\n\nCosts $${pricing_amount} a call.${example}`,
+    // The price comes first, so that a description cannot name another one before it.
+    description: `Costs $${pricing_amount} a call.${example}\n\n${description}`,
     inputSchema: { ...input_schema, type: 'object' as const },
     annotations: { destructiveHint: true, idempotentHint: false, openWorldHint: true },
   };

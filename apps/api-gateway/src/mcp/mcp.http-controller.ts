@@ -8,6 +8,7 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Public } from '../http/access.js';
 import { bodyMalformed, unauthorized } from '../http/edge-refusals.js';
+import { problemOfText } from '../http/json-body.js';
 import { MAX_BODY_BYTES } from '../gateway/send-answer.js';
 import { refOr } from '../http/values.js';
 import type { Caller } from './call-listing.js';
@@ -33,14 +34,12 @@ const rules = {
 export class McpHttpController {
   private readonly logger = new Logger('Mcp');
   private readonly publicUrl: string;
-  private readonly sandbox: boolean;
 
   constructor(
     private readonly host: HttpAdapterHost,
-    @Inject(platformConfig.token) { publicUrl, paymentsMode }: ConfigOf<typeof platformConfig>,
+    @Inject(platformConfig.token) { publicUrl }: ConfigOf<typeof platformConfig>,
   ) {
-    this.publicUrl = publicUrl.replace(/\/+$/, '');
-    this.sandbox = paymentsMode === 'sandbox';
+    this.publicUrl = publicUrl;
   }
 
   @Post()
@@ -69,7 +68,7 @@ export class McpHttpController {
     const hasKey = request.headers.authorization !== undefined;
     if (hasKey && !request.context.principal) throw unauthorized();
     const api = new CallersInterface(this.host.httpAdapter.getInstance<FastifyInstance>(), request);
-    return { api, hasKey, sandbox: this.sandbox };
+    return { api, hasKey };
   }
 
   private async serve(request: FastifyRequest, reply: FastifyReply, server: () => McpServer | Server): Promise<void> {
@@ -80,7 +79,8 @@ export class McpHttpController {
       maxSubscriptions: 0,
       onerror: (error) => this.logger.debug(`[${request.id}] ${error.message}`),
     });
-    const headers = Object.entries(request.headers).filter(([name]) => /^(accept|content-type|mcp-.*)$/.test(name));
+    const headers = Object.entries(request.headers).filter(([name]) => /^(content-type|mcp-.*)$/.test(name));
+    headers.push(['accept', acceptOf(request)]);
     const answer = await handler.fetch(
       new Request(`${this.publicUrl}${request.url}`, { method: 'POST', headers: headers as [string, string][], body }),
       { parsedBody: message },
@@ -90,13 +90,25 @@ export class McpHttpController {
   }
 }
 
+/** The transport asks for both types by name, and plain HTTP clients take everything. */
+function acceptOf({ headers: { accept = '*/*' } }: FastifyRequest): string {
+  return /\*\/\*/.test(accept) ? 'application/json, text/event-stream' : accept;
+}
+
 /** @throws Refusal if the body is not one JSON-RPC message; the protocol no longer has batches. */
 function messageOf(text: string): object {
+  const message = parse(text);
+  if (typeof message !== 'object' || message === null || Array.isArray(message))
+    throw bodyMalformed('the body is not one JSON-RPC message');
+  const problem = problemOfText(text);
+  if (problem !== undefined) throw bodyMalformed(problem);
+  return message;
+}
+
+function parse(text: string): unknown {
   try {
-    const message: unknown = JSON.parse(text);
-    if (typeof message === 'object' && message !== null && !Array.isArray(message)) return message;
+    return JSON.parse(text);
   } catch {
-    // Refused below.
+    return undefined;
   }
-  throw bodyMalformed('the body is not one JSON-RPC message');
 }

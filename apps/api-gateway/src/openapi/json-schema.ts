@@ -23,29 +23,36 @@ export const objectSchema = (properties: Record<string, JsonSchema>, optional: s
   properties,
 });
 
-const succeeded: JsonSchema = { type: 'boolean', const: true };
+const succeeded: JsonSchema = { type: 'boolean', const: true, description: 'True; false in errors.' };
 
-export const envelopeSchema = (data: JsonSchema): JsonSchema => objectSchema({ success: succeeded, data });
+export const envelopeSchema = (data: JsonSchema): JsonSchema =>
+  objectSchema({
+    success: succeeded,
+    data: data.type === 'array' ? { ...data, description: 'The whole list, which has no pages.' } : data,
+  });
 
 const PAGINATION = objectSchema(
   {
     ...Object.fromEntries(['page', 'limit', 'total', 'totalPages'].map((name) => [name, { type: 'integer' }])),
     next_cursor: {
       type: 'string',
-      format: 'uuid',
       description: 'Of lists that grow while they are read: send it as cursor for the next page; absent on the last.',
     },
     total_is_estimate: {
       type: 'boolean',
       const: true,
-      description: 'There only where total, and with it totalPages, is an estimate.',
+      description: 'There only where there are more than total says.',
     },
   },
   ['next_cursor', 'total_is_estimate'],
 );
 
 export const pageSchema = (item: JsonSchema): JsonSchema =>
-  objectSchema({ success: succeeded, data: { type: 'array', items: item }, pagination: PAGINATION });
+  objectSchema({
+    success: succeeded,
+    data: { type: 'array', items: item, description: 'The items of this page.' },
+    pagination: PAGINATION,
+  });
 
 /** Returns a small value that fits a JSON schema, for the examples of error details. */
 export function sampleOf(schema: JsonSchema): unknown {

@@ -4,7 +4,9 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
 import { SessionCookie } from '../http/session-cookie.js';
 import { INTERFACE_VERSION } from '../platform/interface-version.js';
+import { describeFields } from './describe-fields.js';
 import { objectSchema } from './json-schema.js';
+import { documentListingReferences } from './listing-references.js';
 import { ERROR_SCHEMA_NAME, RECOVERY_SCHEMA } from './refusal-responses.js';
 import { shareParts } from './shared-parts.js';
 import { documentUnexpectedBodies } from './unexpected-bodies.js';
@@ -45,7 +47,10 @@ const errorBodySchema = objectSchema(
   ['details', 'recovery'],
 );
 
-const errorSchema = objectSchema({ success: { type: 'boolean', const: false }, error: errorBodySchema });
+const errorSchema = objectSchema({
+  success: { type: 'boolean', const: false, description: 'False; true in answers.' },
+  error: errorBodySchema,
+});
 
 /** In the order in which a new user needs them. */
 const TAGS = {
@@ -62,6 +67,8 @@ const TAGS = {
   Operators: 'What those who operate the marketplace see and do, with sessions of their own.',
   Platform: 'Health, this document, and what to do after a refusal.',
 };
+
+export const TAG_NAMES = Object.keys(TAGS) as (keyof typeof TAGS)[];
 
 /** Builds the OpenAPI document from the controllers once, when the edge starts. */
 @Injectable()
@@ -80,7 +87,7 @@ export class OpenApi {
           '/payments/fund, /payment-methods, /wallet/deposit, /wallet/balance) answer 410 GONE to any method.',
       )
       .setVersion(INTERFACE_VERSION)
-      .addServer(publicUrl.replace(/\/+$/, ''))
+      .addServer(publicUrl)
       .addBearerAuth({ type: 'http', scheme: 'bearer', description: "An agent's API key: am_k_…" }, 'api_key')
       .addBearerAuth(
         { type: 'http', scheme: 'bearer', description: "A human operator's session token: am_s_…" },
@@ -107,8 +114,9 @@ export class OpenApi {
       document.paths = Object.fromEntries(
         Object.entries(document.paths).filter(([path]) => !path.includes('/sandbox/')),
       );
+    documentListingReferences(document);
     documentUnexpectedBodies(document);
     shareParts(document);
-    this.document = document;
+    this.document = describeFields(document);
   }
 }

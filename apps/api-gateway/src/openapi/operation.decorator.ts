@@ -1,9 +1,10 @@
 import { platformRefusals, type RequestContract } from '@market/contracts';
-import { applyDecorators, HttpCode } from '@nestjs/common';
+import { applyDecorators, HttpCode, UseGuards, type CanActivate } from '@nestjs/common';
 import { ApiBody, ApiHeader, ApiOperation, ApiQuery, ApiResponse } from '@nestjs/swagger';
+import type { FastifyRequest } from 'fastify';
 import type { ZodType } from 'zod';
 import { edgeRefusals } from '../http/edge-refusals.js';
-import type { Param } from '../http/query.js';
+import { readQuery, type Param } from '../http/query.js';
 import { jsonSchemaOf, type JsonSchema } from './json-schema.js';
 import { ApiHttpErrors, ApiRefusals, header, RATE_HEADERS } from './refusal-responses.js';
 
@@ -41,6 +42,14 @@ export interface OperationDocs {
   cacheable?: boolean;
 }
 
+/** An operation without parameters refuses every query, as others refuse parameters that they do not have. */
+const withoutQuery: CanActivate = {
+  canActivate(context) {
+    readQuery({}, context.switchToHttp().getRequest<FastifyRequest>().query as object);
+    return true;
+  },
+};
+
 const ANSWER_HEADERS = {
   'X-Request-Id': header('The request id: the one sent, or a new one.'),
   traceparent: header('W3C trace context of this request.'),
@@ -60,8 +69,7 @@ export function Operation({
   cacheable = false,
 }: OperationDocs): MethodDecorator {
   const refusals = Object.assign({}, ...asks.map((contract) => contract.refusals)) as RequestContract['refusals'];
-  const { dependency_unavailable, answer_lost, deadline_exceeded, idempotency_in_progress, idempotency_key_reused } =
-    platformRefusals;
+  const { idempotency_in_progress, idempotency_key_reused, ...ofServices } = platformRefusals;
   return applyDecorators(
     HttpCode(status),
     ApiOperation({ summary, description }),
@@ -97,15 +105,14 @@ export function Operation({
         : {}),
       ...(cacheable ? { ETag: header('Weak ETag of this version.') } : {}),
     }),
-    ...(body || Object.keys(query).length > 0 || idempotent
-      ? [ApiRefusals({ request_invalid: edgeRefusals.request_invalid })]
-      : []),
+    ...(Object.keys(query).length === 0 ? [UseGuards(withoutQuery)] : []),
+    ApiRefusals({ request_invalid: edgeRefusals.request_invalid }),
     ...(body
       ? [ApiRequestBody(body), ApiRefusals({ body_malformed: edgeRefusals.body_malformed }), ApiHttpErrors(413, 415)]
       : []),
     ApiRefusals(refusals),
     ...(idempotent ? [ApiRefusals({ idempotency_key_reused, idempotency_in_progress })] : []),
-    ...(asks.length > 0 ? [ApiRefusals({ dependency_unavailable, answer_lost, deadline_exceeded })] : []),
+    ...(asks.length > 0 ? [ApiRefusals(ofServices)] : []),
     ApiHttpErrors(500),
   );
 }

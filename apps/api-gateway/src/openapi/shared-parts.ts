@@ -1,24 +1,8 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
+import { Components, mapped, type Parts } from './components.js';
 import type { JsonSchema } from './json-schema.js';
 import { ERROR_SCHEMA_NAME } from './refusal-responses.js';
-
-type Parts = Record<string, JsonSchema>;
-
-/** The components of one kind, by name. Different components with the same name get a number. */
-class Components {
-  readonly parts: Parts = {};
-
-  constructor(private readonly kind: string) {}
-
-  referTo(name: string, part: JsonSchema): JsonSchema {
-    const text = JSON.stringify(part);
-    for (let n = 1; ; n += 1) {
-      const key = n === 1 ? name : `${name}_${n}`;
-      this.parts[key] ??= part;
-      if (JSON.stringify(this.parts[key]) === text) return { $ref: `#/components/${this.kind}/${key}` };
-    }
-  }
-}
+import { extendBases, shareObjects } from './shared-objects.js';
 
 /**
  * The names of the answers of operations: the object in `data`, or one item of a list. Other answers are named after
@@ -39,7 +23,7 @@ const ANSWERS: Record<string, string> = {
   listApiKeys: 'ApiKey',
   createApiKey: 'CreatedApiKey',
   getApiKey: 'ApiKeyDetail',
-  updateApiKey: 'ApiKey',
+  updateApiKey: 'ApiKeyDetail',
   getBudget: 'AgentBudget',
   updateBudget: 'AgentBudget',
   listEvents: 'AccountEvent',
@@ -127,13 +111,11 @@ export function shareParts(document: OpenAPIObject): void {
       >,
     )) {
       response.headers = mapped(response.headers, (header, name) => headers.referTo(name, header));
+      const json = response.content?.['application/json'];
+      if (json?.schema) json.schema = shareObjects(json.schema, [operationId], schemas);
       if (Number(status) < 400) {
         const answer = ANSWERS[operationId] ?? `${name}Answer`;
-        nameAnswer(
-          response.content?.['application/json']?.schema,
-          Number(status) === 202 ? `${answer}Pending` : answer,
-          schemas,
-        );
+        nameAnswer(json?.schema, Number(status) === 202 ? `${answer}Pending` : answer, schemas);
         continue;
       }
       for (const content of Object.values(response.content ?? {}))
@@ -142,7 +124,7 @@ export function shareParts(document: OpenAPIObject): void {
     Object.assign(operation.responses as object, { default: { $ref: '#/components/responses/Refusal' } });
   }
   document.components = Object.assign(document.components ?? {}, {
-    schemas: { ...schemas.parts, ...document.components?.schemas },
+    schemas: { ...extendBases(schemas.parts), ...document.components?.schemas },
     examples: examples.parts,
     headers: headers.parts,
     parameters: parameters.parts,
@@ -154,13 +136,10 @@ type Answer = JsonSchema & { properties?: { data?: JsonSchema & { items?: JsonSc
 
 function nameAnswer(schema: Answer | undefined, name: string, schemas: Components): void {
   const { data, pagination } = schema?.properties ?? {};
-  if (data?.items?.properties) data.items = schemas.referTo(name, data.items);
-  if (data?.properties) schema!.properties!.data = schemas.referTo(name, data);
+  if (data?.items?.properties ?? data?.items?.allOf) data.items = schemas.referTo(name, data.items);
+  if (data?.properties ?? data?.allOf) schema!.properties!.data = schemas.referTo(name, data);
   if (data?.items && pagination) {
     const isByPage = (pagination.properties as JsonSchema).page !== undefined;
     schema!.properties!.pagination = schemas.referTo(isByPage ? 'Pagination' : 'CursorPagination', pagination);
   }
 }
-
-const mapped = (parts: Parts | undefined, change: (part: JsonSchema, name: string) => JsonSchema): Parts | undefined =>
-  parts && Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, change(part, name)]));

@@ -18,6 +18,7 @@ export const routeExample: PaymentRoute = {
   schemes: ['deposit'],
   minimum_usd: 0.1,
   unit_price_usd: 3000,
+  closed: null,
   headers: { 'X-Market-Origin-Currency': 'ETH', 'X-Market-Origin-Chain-Id': 'eip155:84532' },
 };
 

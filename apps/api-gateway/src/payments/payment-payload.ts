@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { problemOf } from '../http/json-body.js';
+import { problemOf, problemOfText } from '../http/json-body.js';
 
 /** Far longer than any x402 payload; Node accepts at most 16 KiB of headers. */
 const MAX_LENGTH = 16_384;
@@ -31,7 +31,7 @@ export function decodePayload(encoded: string): { text: string; payload: Record<
   if (!isUtf8(bytes)) return undefined;
   const text = bytes.toString('utf8');
   const payload = parse(text);
-  return isObject(payload) && problemOf(payload) === undefined ? { text, payload } : undefined;
+  return isObject(payload) && (problemOf(payload) ?? problemOfText(text)) === undefined ? { text, payload } : undefined;
 }
 
 function parse(text: string): unknown {

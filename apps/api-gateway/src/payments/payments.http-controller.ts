@@ -21,21 +21,19 @@ import { idempotentContext, markReplay } from '../http/idempotency.js';
 import { uuidOr } from '../http/values.js';
 import { LISTING_ID, PAYMENT_ID, RELAY_REQUEST_ID } from '../openapi/example-values.js';
 import { envelopeSchema, jsonSchemaOf, objectSchema } from '../openapi/json-schema.js';
-import { ApiAnswer, Operation } from '../openapi/operation.decorator.js';
+import { Operation } from '../openapi/operation.decorator.js';
 import { readVerifyPayment, verifyPaymentBody } from './verify-payment-body.js';
+import { ApiPaymentSignature, paymentRequiredHeaderOf } from '../gateway/payment-required.openapi.js';
 import {
-  ApiPaymentSignature,
-  askToPay,
-  PAYMENT_REQUIRED_HEADER,
-  sendPending,
+  ApiPending,
+  notPaidYet,
   setPaymentResponse,
+  toSign,
   verifySignature,
 } from '../subscriptions/signed-payment.js';
 import { publicOffer } from '../subscriptions/subscribe.http-controller.js';
 import {
   paymentExample,
-  pendingPaymentExample,
-  pendingPaymentSchema,
   publicOfferExample,
   subscriptionOfferExample,
   verifiedExample,
@@ -62,13 +60,6 @@ const payloadExample = {
   payload: { outcome: 'paid' },
 };
 
-const ApiPaymentPending = (): MethodDecorator =>
-  ApiAnswer(
-    202,
-    { schema: pendingPaymentSchema, example: pendingPaymentExample, description: 'The payment is not final yet.' },
-    { 'Retry-After': { schema: { type: 'integer' } } },
-  );
-
 /** Payments for subscriptions. Payments of gateway calls are created by the gateway and only shown here. */
 @ApiTags('Payments')
 @Controller('payments')
@@ -79,7 +70,7 @@ export class PaymentsHttpController {
     private readonly bus: MessageBus,
     @Inject(platformConfig.token) { publicUrl }: ConfigOf<typeof platformConfig>,
   ) {
-    this.url = `${publicUrl.replace(/\/+$/, '')}/api/v1/payments`;
+    this.url = `${publicUrl}/api/v1/payments`;
   }
 
   @Post()
@@ -97,10 +88,10 @@ export class PaymentsHttpController {
       schema: envelopeSchema(jsonSchemaOf(offerOrPaid)),
       example: success(publicOfferExample),
       description: 'Pay this, then verify; or sign it and repeat. With a signature: paid.',
-      headers: PAYMENT_REQUIRED_HEADER,
+      headers: paymentRequiredHeaderOf('data.x402'),
     },
   })
-  @ApiPaymentPending()
+  @ApiPending('The payment is not final yet.')
   @ApiPaymentSignature()
   async createPayment(
     @Body(bodyOf(createPayment.input)) body: InputOf<typeof createPayment>,
@@ -108,7 +99,7 @@ export class PaymentsHttpController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const paid = await verifySignature(this.bus, body.listing_id, request);
-    if (paid?.outcome === 'pending') return sendPending(paid, reply);
+    if (paid?.outcome === 'pending') return notPaidYet(paid, request, reply);
     if (paid) {
       setPaymentResponse(paid, reply);
       return success({ ...paid.payment, provider: paid.provider, x402: null });
@@ -116,7 +107,7 @@ export class PaymentsHttpController {
     const context = idempotentContext(request, body);
     const offer = await this.bus.request(createPayment, body, context);
     markReplay(context, reply);
-    return success(askToPay(offer, this.url, reply));
+    return success(toSign(offer, this.url, reply));
   }
 
   @Post('verify')
@@ -142,14 +133,14 @@ export class PaymentsHttpController {
       description: 'Paid, and subscribed.',
     },
   })
-  @ApiPaymentPending()
+  @ApiPending('The payment is not final yet.')
   async verifyPayment(
     @Body(bodyOf(verifyPaymentBody)) body: z.output<typeof verifyPaymentBody>,
-    @CurrentContext() context: RequestContext,
+    @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const result = await this.bus.request(verifyPayment, readVerifyPayment(body), context);
-    if (result.outcome === 'pending') return sendPending(result, reply);
+    const result = await this.bus.request(verifyPayment, readVerifyPayment(body), request.context);
+    if (result.outcome === 'pending') return notPaidYet(result, request, reply);
     setPaymentResponse(result, reply);
     return success({ subscription: result.subscription, payment: result.payment });
   }

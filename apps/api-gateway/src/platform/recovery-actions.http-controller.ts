@@ -22,14 +22,15 @@ const DESCRIPTIONS: Record<NextAction, string> = {
   request_new_payment_requirements:
     'Repeat without X-Market-Relay-Request-Id to be quoted anew; for a subscription, POST /subscribe again.',
   fix_request: 'The request itself is wrong; details say where. Repeating it unchanged fails again.',
-  authenticate: 'Send a valid API key: Authorization: Bearer am_k_…',
+  authenticate:
+    'Send a valid API key (Authorization: Bearer am_k_…), or where humans are let in the token of POST /auth/session.',
   send_agent_id:
     'Name the agent that you act for in the query, agent_id=…; GET /me lists the agents that the session has claimed.',
   register: 'Register the wallet first: POST /auth/challenge, then POST /register.',
   solve_proof_of_work: 'Find a nonce for which SHA-256(challenge + nonce) starts with the given number of hex zeros.',
   request_new_challenge: 'Ask for a new challenge and prove the wallet again.',
   recover_key: 'The account exists; prove the wallet to get a fresh key.',
-  create_key_with_scope: 'Use or create an API key that holds details.required_scope.',
+  create_key_with_scope: 'Use or create an API key that holds details.required_scope, or details.missing_scopes.',
   revoke_key: 'Revoke an API key that is not needed any more, DELETE /api-keys/{keyId}, then repeat the request.',
   change_budget:
     'A budget does not allow this. Wait until details.resets_at, or have it changed by the owner or with a key ' +

@@ -4,7 +4,6 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Public } from '../http/access.js';
 import { setupRetired } from '../http/edge-refusals.js';
-import { guidanceLinks } from '../http/error-body.js';
 
 /** The time since which the marketplace stores no buyers' funds. */
 const RETIRED_AT = new Date('2026-11-01T00:00:00Z');
@@ -16,7 +15,7 @@ export class RetiredSetupHttpController {
   private readonly docs: string;
 
   constructor(@Inject(platformConfig.token) { publicUrl }: ConfigOf<typeof platformConfig>) {
-    this.docs = guidanceLinks(publicUrl).docs;
+    this.docs = `${publicUrl}/docs`;
   }
 
   /** Sends the headers of RFC 9745 and RFC 8594 with the date of the removal. */

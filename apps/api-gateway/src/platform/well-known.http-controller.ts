@@ -21,7 +21,7 @@ export class WellKnownHttpController {
     @Inject(platformConfig.token) { publicUrl }: ConfigOf<typeof platformConfig>,
     @Inject(apiGatewayConfig.token) private readonly config: ApiGatewayConfig,
   ) {
-    this.base = publicUrl.replace(/\/+$/, '');
+    this.base = publicUrl;
   }
 
   /** RFC 9727. */

@@ -85,8 +85,8 @@ export class ReviewsHttpController {
   @Operation({
     summary: 'Review a listing',
     description:
-      'Once a listing and agent, within 30 days of the latest billable call or of the start of the subscription. ' +
-      'Title at most 200 characters, comment at most 5,000.',
+      'Once a listing and agent, within 30 days of its latest call that was paid, delivered and not refunded, or of the ' +
+      'start of its latest subscription, also a free one. Title at most 200 characters, comment at most 5,000.',
     asks: [createReview],
     status: 201,
     body: { schema: createReviewBody, examples: { review: createReviewExample } },

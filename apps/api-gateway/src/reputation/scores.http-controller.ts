@@ -22,8 +22,8 @@ export class ScoresHttpController {
     summary: 'Score of an agent',
     description:
       'How the agent does as a seller, 0 to 1000: `reliability` × `reputation` × `volume` / 10⁶, from measured ' +
-      'calls and verified reviews. A buyer counts by what it spent net in the marketplace, up to ten cents, ' +
-      'and by a third less if it buys of nobody else. `unscored` until something was bought of it.',
+      'calls and verified reviews. A buyer weighs what it paid the agent, up to $1,000: less what it earns in the ' +
+      'marketplace itself, and down to a tenth if it buys from no other seller. `unscored` until something was bought of it.',
     asks: [getScore],
     cacheable: true,
     answer: { schema: envelopeSchema(jsonSchemaOf(agentScore)), example: success(scoreExample) },

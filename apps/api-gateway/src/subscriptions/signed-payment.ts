@@ -1,11 +1,11 @@
 import type { OutputOf } from '@market/contracts';
-import { verifyPayment, type subscribe } from '@market/contracts/payments-ledger';
+import { pendingReason, verifyPayment, type subscribe } from '@market/contracts/payments-ledger';
 import type { MessageBus } from '@market/messaging';
-import { ApiHeader } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { PAYMENT_SIGNATURE, readPaymentSignature } from '../gateway/payment-signature.js';
-import { headerOf, paymentRequiredOf, settledOf, type PaymentRequired } from '../gateway/x402.js';
-import { success } from '../http/envelope.js';
+import { answerPending, ApiPaymentPending } from '../gateway/payment-pending.js';
+import { readPaymentSignature } from '../gateway/payment-signature.js';
+import { headerOf, settledOf, signable, type PaymentRequired } from '../gateway/x402.js';
+import { PAYMENT_ID, RELAY_REQUEST_ID } from '../openapi/example-values.js';
 
 type Verification = OutputOf<typeof verifyPayment>;
 type Offer = Extract<OutputOf<typeof subscribe>, { outcome: 'payment_required' }>['payment'];
@@ -30,10 +30,9 @@ export async function verifySignature(
 }
 
 /** Returns the offer with its x402 requirements, and sends these in the header PAYMENT-REQUIRED for stock clients. */
-export function askToPay(offer: Offer, url: string, reply: FastifyReply, reason?: string): PublicOffer {
-  const x402 = offer.x402 && paymentRequiredOf([offer.x402], { url, description: 'A period of this listing' }, reason);
-  if (x402) reply.header('payment-required', headerOf(x402));
-  return { ...offer, x402 };
+export function toSign(offer: Offer, url: string, reply: FastifyReply, reason?: string): PublicOffer {
+  const resource = { url, description: 'A period of this listing' };
+  return { ...offer, x402: signable(offer.x402, resource, reply, reason) };
 }
 
 export function setPaymentResponse(
@@ -43,24 +42,20 @@ export function setPaymentResponse(
   if (transfer) reply.header('payment-response', headerOf(settledOf(transfer)));
 }
 
-export function sendPending(
-  { outcome: status, ...pending }: Extract<Verification, { outcome: 'pending' }>,
+/** The status and headers of a 202. @returns its body. */
+export function notPaidYet(
+  { outcome: _, ...pending }: Extract<Verification, { outcome: 'pending' }>,
+  request: FastifyRequest,
   reply: FastifyReply,
 ) {
-  reply.status(202).header('retry-after', pending.retry_after_seconds);
-  return success({ status, ...pending });
+  return answerPending(pending, readPaymentSignature(request.headers)?.network, reply);
 }
 
-export const PAYMENT_REQUIRED_HEADER = {
-  'PAYMENT-REQUIRED': {
-    description: 'data.x402 in base64, for stock x402 clients; absent where the route takes none.',
-    schema: { type: 'string' },
-  },
-};
-
-export const ApiPaymentSignature = (): MethodDecorator =>
-  ApiHeader({
-    name: PAYMENT_SIGNATURE,
-    required: false,
-    description: 'An x402 version 2 payment of the accepts of the offer, in base64. It is settled at once.',
-  });
+/** Documents the 202 of a payment. */
+export const ApiPending = (description: string): MethodDecorator =>
+  ApiPaymentPending(
+    description,
+    { payment_id: PAYMENT_ID, relay_request_id: RELAY_REQUEST_ID, retry_after_seconds: 2, reason: 'payment_not_final' },
+    { payment_id: { type: 'string' }, relay_request_id: { type: 'string' } },
+    pendingReason.options,
+  );

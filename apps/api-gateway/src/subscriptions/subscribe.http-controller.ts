@@ -5,7 +5,8 @@ import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Body, Controller, Inject, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { paymentRequired } from '../gateway/gateway.openapi.js';
+import { askToPay } from '../gateway/payment-required.js';
+import { ApiPaymentRequired, askedToPay, paymentRequired } from '../gateway/payment-required.openapi.js';
 import { RequireScope } from '../http/access.js';
 import { bodyOf } from '../http/body.js';
 import { success } from '../http/envelope.js';
@@ -13,32 +14,13 @@ import { guidanceLinks } from '../http/error-body.js';
 import { idempotentContext, markReplay } from '../http/idempotency.js';
 import { LISTING_ID } from '../openapi/example-values.js';
 import { envelopeSchema, jsonSchemaOf, objectSchema, type JsonSchema } from '../openapi/json-schema.js';
-import { ApiAnswer, Operation } from '../openapi/operation.decorator.js';
-import { ERROR_SCHEMA_NAME, EXAMPLE_URL } from '../openapi/refusal-responses.js';
-import { paymentRequiredBody } from './payment-required.js';
-import {
-  askToPay,
-  ApiPaymentSignature,
-  PAYMENT_REQUIRED_HEADER,
-  sendPending,
-  setPaymentResponse,
-  verifySignature,
-} from './signed-payment.js';
-import {
-  pendingPaymentExample,
-  pendingPaymentSchema,
-  publicOfferExample,
-  subscriptionExample,
-} from './subscriptions.examples.js';
+import { Operation } from '../openapi/operation.decorator.js';
+import { ApiPending, notPaidYet, setPaymentResponse, toSign, verifySignature } from './signed-payment.js';
+import { subscriptionRequest } from './subscription-payment-required.js';
+import { publicOfferExample, subscriptionExample } from './subscriptions.examples.js';
 
 export const publicOffer = subscriptionOffer.extend({ x402: paymentRequired.nullable() });
 const offerProperties = jsonSchemaOf(publicOffer).properties as Record<string, JsonSchema>;
-const paymentRequiredSchema: JsonSchema = {
-  allOf: [
-    { $ref: `#/components/schemas/${ERROR_SCHEMA_NAME}` },
-    objectSchema({ data: objectSchema({ payment_required: { type: 'boolean', const: true }, ...offerProperties }) }),
-  ],
-};
 
 @ApiTags('Subscriptions')
 @Controller('subscribe')
@@ -51,7 +33,7 @@ export class SubscribeHttpController {
     @Inject(platformConfig.token) { publicUrl }: ConfigOf<typeof platformConfig>,
   ) {
     this.links = guidanceLinks(publicUrl);
-    this.url = `${publicUrl.replace(/\/+$/, '')}/api/v1/subscribe`;
+    this.url = `${publicUrl}/api/v1/subscribe`;
   }
 
   @Post()
@@ -78,32 +60,22 @@ export class SubscribeHttpController {
       description: 'Subscribed.',
     },
   })
-  @ApiAnswer(
-    202,
-    {
-      schema: pendingPaymentSchema,
-      example: pendingPaymentExample,
-      description: 'Whether what was signed is settled is not known yet: repeat the same request.',
-    },
-    { 'Retry-After': { schema: { type: 'integer' } } },
+  @ApiPending('Whether what was signed is settled is not known yet: repeat the same request.')
+  @ApiPaymentRequired(
+    askedToPay(
+      objectSchema({ payment_required: { type: 'boolean', const: true }, ...offerProperties }),
+      subscriptionRequest(publicOfferExample),
+      'Pay, then verify; or sign and repeat.',
+    ),
+    'data.x402',
   )
-  @ApiAnswer(
-    402,
-    {
-      schema: paymentRequiredSchema,
-      example: paymentRequiredBody(publicOfferExample, guidanceLinks(EXAMPLE_URL)),
-      description: 'Pay, then verify; or sign and repeat.',
-    },
-    PAYMENT_REQUIRED_HEADER,
-  )
-  @ApiPaymentSignature()
   async subscribe(
     @Body(bodyOf(subscribe.input)) body: InputOf<typeof subscribe>,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const paid = await verifySignature(this.bus, body.listing_id, request).catch(rejectionOf);
-    if (paid?.outcome === 'pending') return sendPending(paid, reply);
+    if (paid?.outcome === 'pending') return notPaidYet(paid, request, reply);
     if (paid?.outcome === 'completed') {
       setPaymentResponse(paid, reply);
       return success(paid.subscription);
@@ -112,9 +84,8 @@ export class SubscribeHttpController {
     const outcome = await this.bus.request(subscribe, body, context);
     markReplay(context, reply);
     if (outcome.outcome === 'subscribed') return success(outcome.subscription);
-    reply.status(402);
-    const offer = askToPay(outcome.payment, this.url, reply, paid?.reason);
-    return paymentRequiredBody(offer, this.links, paid?.reason);
+    const offer = toSign(outcome.payment, this.url, reply, paid?.reason);
+    return askToPay(subscriptionRequest(offer, paid?.reason), this.links, reply);
   }
 }
 

@@ -7,10 +7,7 @@ import type {
   subscribe,
   verifyPayment,
 } from '@market/contracts/payments-ledger';
-import { pendingReason } from '@market/contracts/payments-ledger';
 import { x402Example } from '../gateway/gateway.examples.js';
-import { success } from '../http/envelope.js';
-import { envelopeSchema, objectSchema, type JsonSchema } from '../openapi/json-schema.js';
 import {
   BUYER_ID,
   KEY_ID,
@@ -82,28 +79,10 @@ export const subscriptionOfferExample: OutputOf<typeof createPayment> = {
   },
   fees: { gross_amount: 9.99, fee_rate: 0.05, fee_amount: 0.4995, provider_receives: 9.4905 },
   provider: 'sandbox',
-  x402: null,
+  x402: [],
 };
 
 export const publicOfferExample = { ...subscriptionOfferExample, x402: x402Example };
-
-const text: JsonSchema = { type: 'string' };
-export const pendingPaymentSchema = envelopeSchema(
-  objectSchema({
-    status: { type: 'string', const: 'pending' },
-    payment_id: text,
-    relay_request_id: text,
-    retry_after_seconds: { type: 'integer' },
-    reason: { type: 'string', enum: pendingReason.options },
-  }),
-);
-export const pendingPaymentExample = success({
-  status: 'pending',
-  payment_id: PAYMENT_ID,
-  relay_request_id: RELAY_REQUEST_ID,
-  retry_after_seconds: 2,
-  reason: 'payment_not_final',
-});
 
 const { payment_id, requirements, fees } = subscriptionOfferExample;
 

@@ -3,7 +3,7 @@ import { bazaarResource, toResource } from './bazaar-resource.js';
 import { resourceExample } from './discovery.examples.js';
 
 const resourceOf = (changes: Partial<typeof listingExample>) =>
-  toResource('https://market.test', { ...listingExample, ...changes }, []);
+  toResource('https://market.test', { ...listingExample, ...changes }, [], 'http');
 
 describe('a listing as facilitators list it', () => {
   it('is called where no key is needed', () => {
@@ -43,6 +43,21 @@ describe('a listing as facilitators list it', () => {
       'd',
       'e',
     ]);
+  });
+
+  it('says what comes back, where its seller does', () => {
+    const answer = { type: 'object', properties: { next: { $ref: '#' } } };
+    for (const type of ['http', 'mcp'] as const) {
+      const { info, schema } = toResource('https://market.test', { ...listingExample, output_schema: answer }, [], type)
+        .extensions.bazaar;
+      expect(info.output).toEqual({ type: 'json' });
+      expect(schema.properties).toMatchObject({
+        output: {
+          properties: { example: { properties: { next: { $ref: '#/properties/output/properties/example' } } } },
+        },
+      });
+    }
+    expect(resourceOf({ output_schema: null }).extensions.bazaar.info).not.toHaveProperty('output');
   });
 
   it('shows icons that come over TLS', () => {

@@ -3,8 +3,11 @@ import { listingExample } from '../listings/listings.examples.js';
 import { EXAMPLE_URL } from '../openapi/refusal-responses.js';
 import { toResource, type BazaarResource } from './bazaar-resource.js';
 
-const { extra, ...terms } = offerExample.x402!;
+const { extra, ...terms } = offerExample.x402[0]!;
 
-export const resourceExample: BazaarResource = toResource(EXAMPLE_URL, listingExample, [
-  { ...terms, extra: { name: extra.name, version: extra.version } },
-]);
+export const resourceExample: BazaarResource = toResource(
+  EXAMPLE_URL,
+  listingExample,
+  [{ ...terms, extra: { name: extra.name, version: extra.version } }],
+  'http',
+);

@@ -1,33 +1,35 @@
 import { listingsOf, searchListings } from '@market/contracts/catalog';
 import { findPaidSeller } from '@market/contracts/identity';
 import { quoteExact } from '@market/contracts/payments-ledger';
-import { parseDecimal } from '@market/kernel';
 import { MessageBus, type RequestContext } from '@market/messaging';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Controller, Get, Inject, Query, Req, Res } from '@nestjs/common';
 import { ApiExcludeEndpoint, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Public } from '../http/access.js';
+import { paginationOf } from '../http/envelope.js';
 import { sendCacheable } from '../http/public-cache.js';
 import { cutParam, integerParam, readQuery, textParam, type QueryOf } from '../http/query.js';
+import { cursorOf, listingCursorParam, pageEndOf, type PageEnd } from '../listings/listing-cursor.js';
 import { jsonSchemaOf, objectSchema, type JsonSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import {
   bazaarResource,
   callUrl,
   EXTENSIONS,
-  RESOURCE_TYPE,
+  RESOURCE_TYPES,
   SCHEME,
   toResource,
   type BazaarResource,
 } from './bazaar-resource.js';
 import { resourceExample } from './discovery.examples.js';
+import { microsOf } from './micros.js';
 
 const MAX_OFFSET = 1_000_000_000;
 const WELL_KNOWN = 100;
 
 const filters = {
-  type: textParam(64, `All are ${RESOURCE_TYPE}.`),
+  type: textParam(64, `How they are called: ${RESOURCE_TYPES.join(' or ')}; without it http.`),
   payTo: textParam(128),
   scheme: textParam(64),
   network: textParam(128, 'CAIP-2.'),
@@ -36,10 +38,13 @@ const filters = {
 const limit = cutParam(1, 100, 20);
 const resourcesQuery = { ...filters, limit, offset: integerParam(0, MAX_OFFSET, 0) };
 const searchQuery = {
-  query: textParam(200, 'As q of GET /listings; all where it is left out.'),
+  query: textParam(1_000, 'As q of GET /listings; all where it is left out.'),
   ...filters,
   limit,
-  cursor: { ...integerParam(0, MAX_OFFSET, 0), description: 'pagination.cursor of the page before.' },
+  cursor: {
+    ...listingCursorParam,
+    description: 'pagination.cursor of the page before: listings that come or go between do not shift the next.',
+  },
 };
 type Filters = QueryOf<typeof filters>;
 
@@ -57,7 +62,7 @@ export class DiscoveryHttpController {
     private readonly bus: MessageBus,
     @Inject(platformConfig.token) { publicUrl }: ConfigOf<typeof platformConfig>,
   ) {
-    this.base = publicUrl.replace(/\/+$/, '');
+    this.base = publicUrl;
   }
 
   @Get('discovery/resources')
@@ -67,7 +72,7 @@ export class DiscoveryHttpController {
     description:
       "Active listings that are paid per call, newest first, in the shape of a facilitator's list: an x402 client " +
       'that takes /api/v1 for its facilitator finds them. Each is called and paid there without an API key. ' +
-      'lastUpdated is when the listing was made.',
+      'lastUpdated is when the listing was last changed. With type=mcp each is shown as the tool of its own MCP server.',
     asks: [searchListings, quoteExact, findPaidSeller],
     query: resourcesQuery,
     cacheable: true,
@@ -76,11 +81,15 @@ export class DiscoveryHttpController {
         x402Version: version,
         items: resources,
         pagination: {
-          ...objectSchema({ limit: integer, offset: integer, total: integer }),
+          ...objectSchema({ page: integer, limit: integer, offset: integer, total: integer, totalPages: integer }),
           description: 'With total_is_estimate: true as GET /listings has it.',
         },
       }),
-      example: { x402Version: 2, items: [resourceExample], pagination: { limit: 20, offset: 0, total: 1 } },
+      example: {
+        x402Version: 2,
+        items: [resourceExample],
+        pagination: { ...paginationOf(1, { page: 1, limit: 20 }), offset: 0 },
+      },
     },
   })
   async listResources(
@@ -92,14 +101,13 @@ export class DiscoveryHttpController {
     const { items, total, totalIsEstimate } = await this.find(
       { sort: 'newest' },
       filters,
-      offset,
-      limit,
+      { offset, limit },
       request.context,
     );
     return sendCacheable(request, reply, {
       x402Version: 2,
       items,
-      pagination: { limit, offset, total, ...(totalIsEstimate && { total_is_estimate: true }) },
+      pagination: { ...paginationOf(total, { page: pageAt(offset, limit), limit }, totalIsEstimate), offset },
     });
   }
 
@@ -107,7 +115,9 @@ export class DiscoveryHttpController {
   @Public()
   @Operation({
     summary: 'Search what can be paid with x402',
-    description: `As /discovery/resources, those that most subscribe to and call first. cursor is null on the last page.`,
+    description:
+      'As /discovery/resources, by relevance, or without query those that most subscribe to and call first. ' +
+      'cursor is null on the last page.',
     asks: [searchListings, quoteExact, findPaidSeller],
     query: searchQuery,
     cacheable: true,
@@ -116,13 +126,21 @@ export class DiscoveryHttpController {
         x402Version: version,
         resources,
         partialResults: { type: 'boolean', const: false },
-        pagination: objectSchema({ limit: integer, cursor: { type: ['string', 'null'] } }),
+        pagination: objectSchema(
+          {
+            ...{ page: integer, limit: integer, total: integer, totalPages: integer },
+            cursor: { type: ['string', 'null'] },
+            next_cursor: { type: 'string', description: 'As cursor; absent on the last page.' },
+            total_is_estimate: { type: 'boolean', const: true },
+          },
+          ['next_cursor', 'total_is_estimate'],
+        ),
       }),
       example: {
         x402Version: 2,
         resources: [resourceExample],
         partialResults: false,
-        pagination: { limit: 20, cursor: null },
+        pagination: { ...paginationOf(1, { page: 1, limit: 20 }), cursor: null },
       },
     },
   })
@@ -132,13 +150,19 @@ export class DiscoveryHttpController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const { query, limit, cursor, ...filters } = readQuery(searchQuery, raw);
-    const { items, total } = await this.find({ q: query, sort: 'popular' }, filters, cursor, limit, request.context);
-    const next = cursor + limit;
+    const search = query?.trim() ? ({ q: query, sort: 'relevance' } as const) : ({ sort: 'popular' } as const);
+    const after = pageEndOf(cursor, search.sort);
+    const found = await this.find(search, filters, { offset: 0, limit, after }, request.context);
+    const next = found.next && cursorOf(search.sort, found.next);
     return sendCacheable(request, reply, {
       x402Version: 2,
-      resources: items,
+      resources: found.items,
       partialResults: false,
-      pagination: { limit, cursor: next < Math.min(total, MAX_OFFSET) ? String(next) : null },
+      pagination: {
+        ...paginationOf(found.total, { page: 1, limit }, found.totalIsEstimate),
+        cursor: next,
+        ...(next !== null && { next_cursor: next }),
+      },
     });
   }
 
@@ -159,15 +183,15 @@ export class DiscoveryHttpController {
   }
 
   private async find(
-    search: { q?: string; sort: 'newest' | 'popular' },
+    search: { q?: string; sort: 'newest' | 'popular' | 'relevance' },
     filters: Filters,
-    offset: number,
-    limit: number,
+    { offset, limit, after }: { offset: number; limit: number; after?: PageEnd },
     context: RequestContext,
-  ): Promise<{ items: BazaarResource[]; total: number; totalIsEstimate: boolean }> {
-    const payable = await this.payableBy(filters, context);
-    if (payable === undefined) return { items: [], total: 0, totalIsEstimate: false };
-    const wanted = { ...PAID_PER_CALL, ...search, ...payable };
+  ): Promise<{ items: BazaarResource[]; total: number; totalIsEstimate: boolean; next: PageEnd | null }> {
+    const type = RESOURCE_TYPES.find((known) => known === (filters.type ?? RESOURCE_TYPES[0]));
+    const payable = type && (await this.payableBy(filters, context));
+    if (payable === undefined) return { items: [], total: 0, totalIsEstimate: false, next: null };
+    const wanted = { ...PAID_PER_CALL, ...search, ...payable, after };
     const skipped = offset % limit;
     const page = (offset - skipped) / limit + 1;
     const pages = await Promise.all(
@@ -189,8 +213,9 @@ export class DiscoveryHttpController {
             },
             context,
           );
-    const items = listings.map((listing, index) => toResource(this.base, listing, terms[index] ?? []));
-    return { items, total: pages.at(-1)!.total, totalIsEstimate: pages.at(-1)!.totalIsEstimate };
+    const items = listings.map((listing, index) => toResource(this.base, listing, terms[index] ?? [], type!));
+    const { total, totalIsEstimate, next } = pages.at(-1)!;
+    return { items, total, totalIsEstimate, next };
   }
 
   /**
@@ -199,10 +224,9 @@ export class DiscoveryHttpController {
    * @returns undefined if no listing can match.
    */
   private async payableBy(
-    { type, extensions, payTo, scheme, network }: Filters,
+    { extensions, payTo, scheme, network }: Filters,
     context: RequestContext,
   ): Promise<{ minPriceMicros?: string; sellerId?: string } | undefined> {
-    if (type !== undefined && type !== RESOURCE_TYPE) return undefined;
     if (extensions?.split(',').some((name) => !EXTENSIONS.some((known) => known === name.trim()))) return undefined;
     if (payTo === undefined && scheme === undefined && network === undefined) return {};
     const { minimumMicros: minPriceMicros, ...taken } = await this.bus.request(quoteExact, { calls: [] }, context);
@@ -215,8 +239,7 @@ export class DiscoveryHttpController {
   }
 }
 
+const pageAt = (offset: number, limit: number): number => Math.floor(offset / limit) + 1;
+
 /** Free calls are excluded, because they need no payment. */
 const PAID_PER_CALL = { pricingModel: 'per_call', minPriceMicros: '1' } as const;
-
-/** @param usd as the catalog shows it: it has at most 6 decimals, which a number of this size represents exactly. */
-const microsOf = (usd: number): string => parseDecimal(usd.toFixed(6), 6)!.toString();

@@ -50,6 +50,7 @@ const ACCESS: Record<string, 'public' | 'optional' | 'any' | 'human' | Scope> = 
   'PATCH /listings/{listingId}': 'write',
   'DELETE /listings/{listingId}': 'write',
   'POST /listings/challenge': 'write',
+  'POST /listings/validate': 'write',
   'GET /listings/{listingId}/endpoint': 'read',
   'PUT /listings/{listingId}/endpoint': 'write',
   'POST /listings/{listingId}/endpoint/test': 'write',
@@ -112,6 +113,7 @@ const OWNERS = [
   'PUT /listings/{listingId}/endpoint',
   'POST /listings/{listingId}/endpoint/test',
   'POST /listings/{listingId}/endpoint/rotate-secret',
+  'POST /listings/validate',
   'GET /events',
   'GET /gateway-requests',
   'GET /gateway-requests/{requestId}',
@@ -137,6 +139,7 @@ const OPERATIONS = Object.entries(ACCESS).map(([operation, access]) => {
   };
 });
 const COOKIE = '__Host-am_session';
+const SIGN_IN = 'https://market.test/api/v1/auth/session';
 const SCOPES: Scope[] = ['read', 'write', 'subscribe'];
 const isScope = (access: string): access is Scope => (SCOPES as string[]).includes(access);
 
@@ -207,7 +210,10 @@ describe('who may use what', () => {
         expect(answer.status).toBeLessThan(500);
         if (access === 'human') {
           expectRefused(answer, 403, 'FORBIDDEN', 'wrong_account_type');
-          expect(answer.json.error!.details).toMatchObject({ account_types: ['human'] });
+          expect(answer.json.error).toMatchObject({
+            details: { account_types: ['human'] },
+            recovery: { next_action: 'authenticate', links: { session: SIGN_IN } },
+          });
         } else if (isScope(access) && scope !== access) {
           expectRefused(answer, 403, 'FORBIDDEN', 'scope_missing');
           expect(answer.json.error).toMatchObject({
@@ -299,7 +305,10 @@ describe('who may use what', () => {
       expect([401, 403, 404]).not.toContain((await from('same-origin')).status);
       const foreign = await from('cross-site');
       if (method === 'GET') expect([401, 403, 404]).not.toContain(foreign.status);
-      else expectRefused(foreign, 403, 'FORBIDDEN', 'cross_site_write');
+      else {
+        expectRefused(foreign, 403, 'FORBIDDEN', 'cross_site_write');
+        expect(foreign.json.error!.recovery).toMatchObject({ links: { session: SIGN_IN } });
+      }
     });
   });
 
@@ -310,6 +319,9 @@ describe('who may use what', () => {
         const { token, agent } = harness.owner();
         const answer = await send(harness, method, `${path}?agent_id=${agent.accountId}`, { key: token });
         expectRefused(answer, 403, 'FORBIDDEN', 'wrong_account_type');
+        expect(answer.json.error!.recovery).toMatchObject({
+          links: { register: expect.stringMatching(/\/register$/) },
+        });
       });
     },
   );
@@ -524,11 +536,21 @@ describe('who may use what', () => {
   });
 
   it('answers 503 and no 401 while identity is out of reach', async () => {
-    const shortBudget = await EdgeHarness.start({ API_GATEWAY_REQUEST_BUDGET_MS: '100' });
-    shortBudget.bus.answers(authenticate, () => new Promise(() => undefined));
-    const answer = await send(shortBudget, 'GET', '/me', { key: shortBudget.agent().key });
+    const shortBudget = await EdgeHarness.start({
+      API_GATEWAY_REQUEST_BUDGET_MS: '1100',
+      PAYMENTS_LEDGER_X402_RPC_TIMEOUT_MS: '100',
+      PAYMENTS_LEDGER_RELAY_TIMEOUT_MS: '100',
+    });
+    answerEverything(shortBudget.bus);
+    const { key, principal } = shortBudget.agent();
+    let isAway = true;
+    shortBudget.bus.answers(authenticate, () => (isAway ? new Promise<never>(() => undefined) : principal));
+    const ask = () => send(shortBudget, 'GET', '/me', { key });
+    const answer = await ask();
     expectRefused(answer, 503, 'SERVICE_UNAVAILABLE', 'deadline_exceeded');
     expect(answer.headers['retry-after']).toBe('1');
+    isAway = false;
+    expect((await ask()).status).toBe(200);
     await shortBudget.stop();
   });
 });

@@ -50,6 +50,11 @@ describe('the start of the edge', () => {
     [{ PORT: 'http' }, 'PORT'],
     [{ API_GATEWAY_REQUEST_BUDGET_MS: '0' }, 'API_GATEWAY_REQUEST_BUDGET_MS'],
     [{ API_GATEWAY_CALL_BUDGET_MS: 'long' }, 'API_GATEWAY_CALL_BUDGET_MS'],
+    [{ API_GATEWAY_CALL_BUDGET_MS: '130000' }, 'API_GATEWAY_CALL_BUDGET_MS'],
+    [{ STOP_DELAY_SECONDS: '20', STOP_TIMEOUT_SECONDS: '20' }, 'STOP_DELAY_SECONDS'],
+    [{ STOP_TIMEOUT_SECONDS: '5' }, 'API_GATEWAY_CALL_BUDGET_MS'],
+    [{ API_GATEWAY_CALL_BUDGET_MS: '600000' }, 'STOP_TIMEOUT_SECONDS'],
+    [{ API_GATEWAY_REQUEST_BUDGET_MS: '100' }, 'PAYMENTS_LEDGER_RELAY_TIMEOUT_MS'],
     [{ PUBLIC_URL: 'nowhere' }, 'PUBLIC_URL'],
   ])('fails with the name of the variable for %p', async (environment, name) => {
     await expect(EdgeHarness.start(environment as Record<string, string>)).rejects.toThrow(name);

@@ -32,6 +32,31 @@ describe('the console', () => {
     },
   );
 
+  it.each([
+    ['errors', 'request_body_misfit'],
+    ['paying', 'PAYMENT-SIGNATURE'],
+    ['snippets', 'curl'],
+    ['mcp', 'call_listing'],
+  ])('serves docs/%s.md as a page without a script', async (name, text) => {
+    const response = await get(`/docs/${name}`);
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    const html = await response.text();
+    expect(html).toContain(text);
+    expect(html).not.toMatch(/<script|style=|\.md"/);
+    const [, styles] = /<link rel="stylesheet" href="([^"]+)"/.exec(html)!;
+    expect((await get(styles!)).status).toBe(200);
+    expect((await get(`/docs/${name}`, { 'if-none-match': response.headers.get('etag')! })).status).toBe(304);
+    expect((await get(`/docs/${name}s`)).status).toBe(404);
+  });
+
+  it('leads from an error to the page with the reasons', async () => {
+    const { error } = (await (await get('/api/v1/nowhere')).json()) as {
+      error: { recovery: { links: { docs: string } } };
+    };
+    const page = await get(new URL(error.recovery.links.docs).pathname);
+    expect(await page.text()).toContain('route_not_found');
+  });
+
   it('is loaded in less than 200 KB, from files that never change', async () => {
     const html = await (await get('/')).text();
     let bytes = html.length;

@@ -38,7 +38,7 @@ describe('what the marketplace says of itself', () => {
     expect((await get('/.well-known/api-catalog', {}, 'HEAD')).headers.get('link')).toBe(headers.get('link'));
   });
 
-  it('says whom to tell of a weakness, once the operator has said it', async () => {
+  it('names the security contact that the operator configured', async () => {
     const { status, headers, text } = await get('/.well-known/security.txt');
     expect([status, headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
     const fields = Object.fromEntries(
@@ -64,13 +64,17 @@ describe('what the marketplace says of itself', () => {
     );
   });
 
-  it('names to language models every operation there is', async () => {
+  it('names to language models every operation but those of operators, in less than 6,000 tokens', async () => {
     const { text, headers } = await get('/llms.txt');
     expect(headers.get('content-type')).toBe('text/plain; charset=utf-8');
     const { paths } = (await send(harness, 'GET', '/openapi.json')).json as unknown as {
       paths: Record<string, Record<string, { summary: string }>>;
     };
+    expect(text).not.toContain('/admin/');
+    // A token of English, code and punctuation is three characters at least.
+    expect(text.length / 3).toBeLessThan(6_000);
     for (const [path, item] of Object.entries(paths)) {
+      if (path.startsWith('/api/v1/admin/')) continue;
       for (const [method, { summary }] of Object.entries(item))
         expect(text).toContain(`- ${method.toUpperCase()} ${path.replace('/api/v1', '')}: ${summary}\n`);
     }

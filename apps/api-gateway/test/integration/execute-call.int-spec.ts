@@ -95,6 +95,13 @@ describe('POST /gateway/{listingId}', () => {
           relay_request_id: RELAY_REQUEST_ID,
           retry_after_seconds: 3,
           reason: 'payment_not_final',
+          code: 'PAYMENT_PENDING',
+          message: 'A payment was seen that is not final. Pay nothing again; repeat the same request',
+          recovery: {
+            next_action: 'retry_same_request',
+            sign_again: false,
+            keep: ['X-Market-Relay-Request-Id', 'PAYMENT-SIGNATURE', 'Idempotency-Key'],
+          },
         },
       },
     ]);

@@ -24,6 +24,7 @@ import {
 import { answerEverything } from '../support/answers.js';
 import { EdgeHarness } from '../support/edge-harness.js';
 import { expectRefused, send } from '../support/http.js';
+import { RETIRED_PATHS } from '../support/retired-paths.js';
 
 describe('the operations of the edge', () => {
   let harness: EdgeHarness;
@@ -177,6 +178,7 @@ describe('the operations of the edge', () => {
         expected_delivery: 'soon',
         risk_disclaimers: 'none',
         sla: '99%',
+        language: 'fr',
         output_schema: { type: 'object' },
         status: 'draft',
       };
@@ -351,14 +353,7 @@ describe('the operations of the edge', () => {
     ]);
   });
 
-  it.each([
-    'payments/setup',
-    'payments/setup-intents',
-    'payments/fund',
-    'payment-methods',
-    'wallet/deposit',
-    'wallet/balance',
-  ])('answers 410 with guidance to any method of /%s', async (path) => {
+  it.each(RETIRED_PATHS)('answers 410 with guidance to any method of /%s', async (path) => {
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
       const answer = await send(
         harness,

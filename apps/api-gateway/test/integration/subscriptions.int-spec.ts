@@ -47,9 +47,9 @@ describe('subscriptions and payments at the edge', () => {
         error: {
           code: 'PAYMENT_REQUIRED',
           message: expect.stringContaining('POST /payments/verify'),
-          recovery: { next_action: 'pay_and_retry', keep: [], drop: [], links: expect.any(Object) },
+          recovery: { next_action: 'pay_and_retry', keep: ['Idempotency-Key'], drop: [], links: expect.any(Object) },
         },
-        data: { payment_required: true, ...subscriptionOfferExample },
+        data: { payment_required: true, ...subscriptionOfferExample, x402: null },
       },
     ]);
     expect(harness.bus.asked(subscribe)).toEqual([
@@ -83,7 +83,7 @@ describe('subscriptions and payments at the edge', () => {
 
   it('POST /payments answers 200 with payment and requirements', async () => {
     const answer = await post('/payments', { listing_id: LISTING_ID });
-    expect([answer.status, answer.json.data]).toEqual([200, subscriptionOfferExample]);
+    expect([answer.status, answer.json.data]).toEqual([200, { ...subscriptionOfferExample, x402: null }]);
   });
 
   it('POST /payments/verify takes an id, or a payload as object or base64', async () => {
@@ -126,9 +126,10 @@ describe('subscriptions and payments at the edge', () => {
       payment_id: PAYMENT_ID,
       relay_request_id: RELAY_REQUEST_ID,
     });
-    expect([status, headers['retry-after'], json]).toEqual([
+    expect([status, headers['retry-after'], headers['x-market-payment-pending'], json]).toEqual([
       202,
       '3',
+      'payment_not_final; sign-again=?0',
       {
         success: true,
         data: {
@@ -137,6 +138,9 @@ describe('subscriptions and payments at the edge', () => {
           relay_request_id: RELAY_REQUEST_ID,
           retry_after_seconds: 3,
           reason: 'payment_not_final',
+          code: 'PAYMENT_PENDING',
+          message: expect.stringContaining('Pay nothing again') as string,
+          recovery: expect.objectContaining({ next_action: 'retry_same_request', sign_again: false }) as object,
         },
       },
     ]);

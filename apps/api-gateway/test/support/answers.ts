@@ -48,6 +48,7 @@ import {
 } from '@market/contracts/identity';
 import {
   cancelSubscription,
+  checkPayable,
   confirmRefund,
   createPayment,
   getBalance,
@@ -155,7 +156,12 @@ export function answerEverything(bus: FakeBus): void {
     }))
     .answers(closeSession, () => ({ ended: true as const }))
     .answers(listCategories, () => ({ categories: [categoryExample] }))
-    .answers(searchListings, () => ({ itemsJson: JSON.stringify([listingExample]), total: 41, totalIsEstimate: false }))
+    .answers(searchListings, () => ({
+      itemsJson: JSON.stringify([listingExample]),
+      total: 41,
+      totalIsEstimate: false,
+      next: null,
+    }))
     .answers(getListing, () => listingDetailExample)
     .answers(getSellerQuality, () => sellerQualityExample)
     .answers(suggestSlugs, () => ({ slugs: [listingExample.slug] }))
@@ -180,7 +186,7 @@ export function answerEverything(bus: FakeBus): void {
     .answers(updateEndpoint, () => endpointExample)
     .answers(testEndpoint, () => testOutcomeExample)
     .answers(rotateEndpointSecret, () => rotatedExample)
-    .answers(listEvents, () => ({ items: [eventExample], hasMore: false }))
+    .answers(listEvents, () => ({ items: [eventExample], hasMore: false, latest: eventExample.id, total: 1 }))
     .answers(listLedger, () => ({ items: [entryExample], total: 1, nextCursor: null }))
     .answers(getBalance, () => balanceExample)
     .answers(payFees, () => feesPaidExample)
@@ -200,6 +206,7 @@ export function answerEverything(bus: FakeBus): void {
       networks: [],
       payTo: null,
     }))
+    .answers(checkPayable, () => ({ isPayable: true, missing: [] }))
     .answers(findPaidSeller, () => ({ sellerId: null }))
     .answers(listPaymentRoutes, () => ({ routes: [routeExample] }))
     .answers(listSigningKeys, () => signingKeysExample)

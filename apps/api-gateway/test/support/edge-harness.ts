@@ -58,7 +58,7 @@ export class EdgeHarness {
       const agent = this.claims.get(`${agentId} ${human?.accountId}`);
       if (!agent) throw refuse(getOwnedAgent, 'agent_not_found', {});
       const { accountId, accountType, role, displayName } = agent;
-      return { accountId, accountType, role, displayName };
+      return { accountId, accountType, role, displayName, isSuspended: false };
     });
   }
 
@@ -160,6 +160,7 @@ function transportOver(bus: FakeBus, listeners: Map<string, (payload: unknown) =
         async onSignal(subject, listener) {
           listeners.set(subject, listener);
         },
+        disconnectedSince: null,
         close: nothing,
       };
     },

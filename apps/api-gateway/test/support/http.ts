@@ -142,4 +142,9 @@ export function expectRefused(answer: Answer, status: number, code: string, reas
     code,
     ...(reason ? [reason] : []),
   ]);
+  const { next_action: next, links = {} } = (answer.json.error?.recovery ?? {}) as {
+    next_action?: string;
+    links?: object;
+  };
+  if (next === 'authenticate') expect(Object.keys(links)).toContainEqual(expect.stringMatching(/^(register|session)$/));
 }

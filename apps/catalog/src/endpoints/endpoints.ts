@@ -27,7 +27,11 @@ const failing = sql(
   'endpoints.failing',
   `SELECT endpoint.listing_id FROM endpoints endpoint JOIN listings l ON l.id = endpoint.listing_id
    WHERE endpoint.failing_since < now() - make_interval(secs => $1) AND l.status = 'active' AND l.pricing_model = 'per_call'
-   ORDER BY endpoint.failing_since LIMIT 100 FOR UPDATE OF endpoint SKIP LOCKED`,
+   ORDER BY endpoint.failing_since LIMIT 100`,
+);
+const isFailing = sql(
+  'endpoints.is-failing',
+  'SELECT 1 FROM endpoints WHERE listing_id = $1 AND failing_since < now() - make_interval(secs => $2)',
 );
 const forget = sql('endpoints.forget', 'DELETE FROM endpoints WHERE listing_id = $1');
 
@@ -74,9 +78,14 @@ export class Endpoints {
     return changed.filter(({ status }) => status === 'active').map((row) => row.listing_id);
   }
 
-  /** Locks and returns up to 100 active per_call listings whose endpoint has been failing for longer than `seconds`. */
-  async failingFor(tx: Tx, seconds: number): Promise<string[]> {
-    return (await tx.query<{ listing_id: string }>(failing, [seconds])).map((row) => row.listing_id);
+  /** Returns up to 100 active per_call listings whose endpoint has been failing for longer than `seconds`. */
+  async failingFor(seconds: number): Promise<string[]> {
+    return (await this.database.query<{ listing_id: string }>(failing, [seconds])).map((row) => row.listing_id);
+  }
+
+  /** The answer stays true while the listing is locked. */
+  async isFailing(tx: Tx, listingId: string, seconds: number): Promise<boolean> {
+    return (await tx.query(isFailing, [listingId, seconds])).length > 0;
   }
 
   async forget(tx: Tx, listingId: string): Promise<void> {

@@ -9,9 +9,10 @@ import { ListingChallenges, type SolvedChallenge } from '../challenges/listing-c
 import { catalogConfig, type CatalogConfig } from '../config.js';
 import { Endpoints, type ProvisionedEndpoint } from '../endpoints/endpoints.js';
 import { isSeller } from '../providers/is-seller.js';
+import { PayableSellers } from '../providers/payable-sellers.js';
 import { Providers } from '../providers/providers.js';
 import { columnsOf } from './listing-state.js';
-import { schemaProblem } from './listing-schemas.js';
+import { assertSchemas } from './listing-schemas.js';
 import { textProblem } from './listing-text.js';
 import { ListingsRepository, type Listing } from './listings.repository.js';
 import { ListingChanges } from './listing-changes.js';
@@ -30,6 +31,7 @@ export class CreateListing {
     private readonly categories: Categories,
     private readonly challenges: ListingChallenges,
     private readonly providers: Providers,
+    private readonly payable: PayableSellers,
     private readonly endpoints: Endpoints,
     private readonly listings: ListingsRepository,
     private readonly changes: ListingChanges,
@@ -44,6 +46,12 @@ export class CreateListing {
     if (storedAnswer) return storedAnswer;
     await this.assertSellable(input);
     const solved = await this.challenges.solved(seller.accountId, input.pow_nonce, input.challenge);
+    if (input.status === 'active' && input.pricing_amount > 0) {
+      const networks = await this.payable.missingWallet(seller.accountId, context);
+      if (networks) throw refuse(createListing, 'payout_wallet_missing', { networks });
+    }
+    // The check of a schema can take long, so it comes after the proof of work.
+    await assertSchemas(createListing, seller.accountId, input);
     await this.providers.ensureKnown(seller.accountId, context);
 
     const listing = newListing(input, seller.accountId);
@@ -67,11 +75,9 @@ export class CreateListing {
   }
 
   private async assertSellable(input: Input): Promise<void> {
-    const { name, description, pricing_model, pricing_amount, private_endpoint_url, category_id } = input;
-    const text = textProblem({ name, description });
+    const { pricing_model, pricing_amount, private_endpoint_url, category_id } = input;
+    const text = textProblem(input);
     if (text) throw refuse(createListing, 'text_invalid', text);
-    const schema = schemaProblem(input);
-    if (schema) throw refuse(createListing, 'schema_invalid', schema);
     if (pricing_model === 'free' && pricing_amount > 0)
       throw refuse(createListing, 'pricing_invalid', { problem: 'pricing_amount must be 0 on free listings' });
     if (pricing_model === 'per_call' && private_endpoint_url === undefined)

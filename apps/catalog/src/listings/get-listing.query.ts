@@ -6,16 +6,16 @@ import { Database, GroupLookup, lookupSql, sql, type Tx } from '@market/persiste
 import { platformConfig } from '@market/runtime';
 import { Inject, Injectable } from '@nestjs/common';
 import { isSlug } from './slug.js';
-import { DETAIL_COLUMNS, DETAIL_JOINS, toDetail, type DetailRow, type ListingDetail } from './listing-views.js';
+import { DETAIL_COLUMNS, toDetail, VIEW_JOINS, type DetailRow, type ListingDetail } from './listing-views.js';
 
 const byId = sql(
   'listings.details-by-id',
-  lookupSql(`SELECT ${DETAIL_COLUMNS} FROM listings l ${DETAIL_JOINS} WHERE l.id = asked.key::uuid`),
+  lookupSql(`SELECT ${DETAIL_COLUMNS} FROM listings l ${VIEW_JOINS} WHERE l.id = asked.key::uuid`),
 );
 const bySlug = sql(
   'listings.details-by-slug',
   lookupSql(
-    `SELECT ${DETAIL_COLUMNS} FROM listing_slugs s JOIN listings l ON l.id = s.listing_id ${DETAIL_JOINS} WHERE s.slug = asked.key`,
+    `SELECT ${DETAIL_COLUMNS} FROM listing_slugs s JOIN listings l ON l.id = s.listing_id ${VIEW_JOINS} WHERE s.slug = asked.key`,
   ),
 );
 

@@ -9,7 +9,7 @@ import { isSlug } from './slug.js';
 const COLUMNS = `l.id AS "listingId", l.slug, l.name, l.provider_id AS "sellerId", l.status, l.pricing_model AS "pricingModel",
   l.price_micros::text AS "priceMicros", l.preferred_currency AS "preferredCurrency",
   CASE WHEN category.id IS NOT NULL THEN json_build_object('id', category.id, 'name', category.name, 'slug', category.slug) END AS category,
-  l.input_schema::text AS "inputSchema", l.example_input::text AS "exampleInput",
+  l.input_schema::text AS "inputSchema", l.example_input::text AS "exampleInput", l.output_schema::text AS "outputSchema",
   coalesce(l.suspended_by = 'system' AND provider.is_overdue, false) AS "isSuspendedForDebt"`;
 const JOINED =
   'LEFT JOIN categories category ON category.id = l.category_id LEFT JOIN providers provider ON provider.id = l.provider_id';

@@ -115,6 +115,7 @@ export class ListingChanges {
     const {
       inputSchema: _schema,
       exampleInput: _example,
+      outputSchema: _answer,
       isSuspendedForDebt: _debt,
       ...offering
     } = (await this.offerings.find(tx, id))!;

@@ -6,7 +6,11 @@ export type ListingDetail = OutputOf<typeof getListing>;
 const columnsOf = (fields: object): string =>
   Object.keys(fields)
     .map((name) =>
-      name === 'pricing_amount' ? 'trim_scale(l.price_micros / 1000000.0) AS pricing_amount' : `l.${name}`,
+      name === 'pricing_amount'
+        ? 'trim_scale(l.price_micros / 1000000.0) AS pricing_amount'
+        : name === 'language'
+          ? 'coalesce(l.language, l.found_language) AS language'
+          : `l.${name}`,
     )
     .join(', ');
 
@@ -15,6 +19,7 @@ export const VIEW_JSON = `(
   SELECT row_to_json(view) FROM (
     SELECT l.id, l.slug, l.provider_id, ${columnsOf(listedFields)},
       l.status, to_char(l.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS created_at,
+      to_char(l.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS updated_at,
       (SELECT shown FROM (
         SELECT provider.id, provider.display_name, provider.avatar_url, provider.account_type, provider.is_verified
       ) shown) AS provider,
@@ -26,8 +31,15 @@ export const VIEW_JSON = `(
           to_char(quality.last_success_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS last_success_at,
           quality.success_rate_7d, quality.success_rate_30d,
           quality.p50_ms_7d, quality.p95_ms_7d, quality.p50_ms_30d, quality.p95_ms_30d,
-          coalesce(quality.calls_7d, 0) AS calls_7d, coalesce(quality.calls_30d, 0) AS calls_30d
-      ) shown WHERE l.pricing_model = 'per_call') AS quality
+          coalesce(quality.calls_7d, 0) AS calls_7d, coalesce(quality.calls_30d, 0) AS calls_30d,
+          coalesce(quality.buyers_30d, 0) AS buyers_30d, quality.buyers_success_rate_30d
+      ) shown WHERE l.pricing_model = 'per_call') AS quality,
+      (SELECT shown FROM (
+        SELECT trim_scale(round(((rating.accuracy + rating.reliability + rating.value) / 3)::numeric, 2)) AS average,
+          rating.review_count AS count, trim_scale(round(rating.accuracy::numeric, 2)) AS accuracy,
+          trim_scale(round(rating.reliability::numeric, 2)) AS reliability,
+          trim_scale(round(rating.value::numeric, 2)) AS value
+      ) shown WHERE rating.review_count IS NOT NULL) AS rating
   ) view
 )`;
 
@@ -35,15 +47,12 @@ export const VIEW_JOINS = `
   JOIN providers provider ON provider.id = l.provider_id
   LEFT JOIN categories category ON category.id = l.category_id
   LEFT JOIN endpoints endpoint ON endpoint.listing_id = l.id
-  LEFT JOIN listing_quality quality ON quality.listing_id = l.id`;
+  LEFT JOIN listing_quality quality ON quality.listing_id = l.id
+  LEFT JOIN listing_ratings rating ON rating.listing_id = l.id`;
 
 export const DETAIL_COLUMNS = `${VIEW_JSON} AS view,
   (SELECT row_to_json(details) FROM (SELECT ${columnsOf(detailFields)}) details) AS details,
-  endpoint.status AS endpoint_status, endpoint.limits AS gateway_limits,
-  rating.review_count, rating.accuracy, rating.reliability, rating.value`;
-
-export const DETAIL_JOINS = `${VIEW_JOINS}
-  LEFT JOIN listing_ratings rating ON rating.listing_id = l.id`;
+  endpoint.status AS endpoint_status, endpoint.limits AS gateway_limits`;
 
 export interface DetailRow {
   view: ListingView;
@@ -51,14 +60,7 @@ export interface DetailRow {
   details: Pick<ListingDetail, keyof typeof detailFields>;
   endpoint_status: string | null;
   gateway_limits: ListingDetail['gateway_limits'] | null;
-  /** If it is null, the means below are null too. */
-  review_count: number | null;
-  accuracy: number;
-  reliability: number;
-  value: number;
 }
-
-const twoDecimals = (mean: number): number => Math.round(mean * 100) / 100;
 
 export const toDetail = (
   { details: { connection_instructions, ...details }, ...row }: DetailRow,
@@ -68,18 +70,8 @@ export const toDetail = (
   ...row.view,
   ...details,
   ...(row.view.provider_id === viewerId && { connection_instructions }),
-  rating:
-    row.review_count === null
-      ? null
-      : {
-          average: twoDecimals((row.accuracy + row.reliability + row.value) / 3),
-          count: row.review_count,
-          accuracy: twoDecimals(row.accuracy),
-          reliability: twoDecimals(row.reliability),
-          value: twoDecimals(row.value),
-        },
   ...(row.view.pricing_model === 'per_call' && {
-    gateway_url: `${publicUrl.replace(/\/$/, '')}/api/v1/gateway/${row.view.id}`,
+    gateway_url: `${publicUrl}/api/v1/gateway/${row.view.id}`,
     gateway_limits: row.gateway_limits ?? undefined,
     endpoint_status: row.endpoint_status ?? undefined,
   }),

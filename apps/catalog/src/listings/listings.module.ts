@@ -17,7 +17,9 @@ import { InspectListings } from './inspect-listings.query.js';
 import { ListingChanges } from './listing-changes.js';
 import { ListingsMessageController } from './listings.message-controller.js';
 import { OperatorsMessageController } from './operators.message-controller.js';
+import { MoveListings } from './move-listings.js';
 import { RemoveListing } from './remove-listing.use-case.js';
+import { ReviewPayable } from './review-payable.job.js';
 import { SearchListings } from './search-listings.query.js';
 import { SellerStandingEventController } from './seller-standing.event-controller.js';
 import { SuggestSlugs } from './suggest-slugs.query.js';
@@ -45,6 +47,8 @@ import { UpdateListing } from './update-listing.use-case.js';
     HoldListing,
     InspectListings,
     SuspendFailing,
+    ReviewPayable,
+    MoveListings,
     ListingChanges,
     ListingsRepository,
   ],

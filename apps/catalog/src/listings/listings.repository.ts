@@ -4,6 +4,8 @@ import { isUuid } from '@market/kernel';
 import { sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import type { StateColumns } from './listing-state.js';
+import { Categories } from '../categories/categories.js';
+import { listingWords, type SearchedTexts } from '../search/listing-words.js';
 import { isSlug, slugCandidates } from './slug.js';
 
 /** The fields that a seller writes, as columns. */
@@ -14,7 +16,7 @@ export interface ListingFields extends Omit<
   price_micros: string;
 }
 
-/** All written columns of a listing. The column `search` is generated. */
+/** All written columns of a listing, without those that it is found by. */
 export interface Listing extends ListingFields, StateColumns {
   id: string;
   /** Increases with each change. */
@@ -40,12 +42,21 @@ const FACTS = [
   'published_at',
   'input_schema',
   'example_input',
+  'output_schema',
 ] as const;
 /** The columns that decide whether a change is allowed. */
 export type ListingFacts = Pick<Listing, (typeof FACTS)[number]>;
 
 const find = sql('listings.find', `SELECT ${FACTS.join()} FROM listings WHERE id = $1`);
-const lock = sql('listings.lock', `SELECT ${FACTS.join()} FROM listings WHERE id = $1 FOR UPDATE`);
+// Everything locks sellers first, then listings, both in the order of their ids, and what belongs to a listing last.
+const lockSellersOf = sql(
+  'listings.lock-sellers-of',
+  `SELECT 1 FROM providers WHERE id IN (SELECT provider_id FROM listings WHERE id = ANY($1::uuid[])) ORDER BY id FOR SHARE`,
+);
+const lock = sql(
+  'listings.lock',
+  `SELECT ${FACTS.join()} FROM listings WHERE id = ANY($1::uuid[]) ORDER BY id FOR UPDATE`,
+);
 const idOfSlug = sql(
   'listing-slugs.resolve',
   'SELECT l.id FROM listing_slugs s JOIN listings l ON l.id = s.listing_id WHERE s.slug = $1',
@@ -68,15 +79,37 @@ const slugsOf = sql('listing-slugs.of-listing', 'SELECT slug FROM listing_slugs 
 const remove = sql('listings.remove', 'DELETE FROM listings WHERE id = $1');
 const freeSlugs = sql('listing-slugs.free', 'DELETE FROM listing_slugs WHERE listing_id = $1');
 
+const SEARCHED = ['name', 'tags', 'description', 'docs', 'category_id', 'language'] as const;
+const textsOf = sql('listings.searched-texts', `SELECT ${SEARCHED.join()} FROM listings WHERE id = $1`);
+const index = sql(
+  'listings.index',
+  `UPDATE listings SET found_language = spoken, search = search_words(spoken, $2, $3)
+   FROM coalesce($4, language_of($5)) spoken WHERE id = $1`,
+);
+// The words are inserted in one order, so that concurrent transactions with the same new words do not deadlock.
+const keepWords = sql(
+  'listing-words.keep',
+  `INSERT INTO listing_words SELECT DISTINCT word COLLATE "C" FROM unnest($1::text[]) word ORDER BY 1 ON CONFLICT DO NOTHING`,
+);
+
 @Injectable()
 export class ListingsRepository {
+  constructor(private readonly categories: Categories) {}
+
   async find(from: Pick<Tx, 'query'>, id: string): Promise<ListingFacts | undefined> {
     return (await from.query<ListingFacts>(find, [id]))[0];
   }
 
   /** Locks the listing until the transaction ends. */
   async lock(tx: Tx, id: string): Promise<ListingFacts | undefined> {
-    return (await tx.query<ListingFacts>(lock, [id]))[0];
+    return (await this.lockAll(tx, [id]))[0];
+  }
+
+  /** Locks listings and their sellers until the transaction ends. */
+  async lockAll(tx: Tx, ids: string[]): Promise<ListingFacts[]> {
+    const sellers = tx.query(lockSellersOf, [ids]);
+    const listings = tx.query<ListingFacts>(lock, [ids]);
+    return (await Promise.all([listings, sellers]))[0];
   }
 
   /**
@@ -119,10 +152,16 @@ export class ListingsRepository {
 
   async insert(tx: Tx, listing: Listing): Promise<void> {
     const columns = Object.keys(listing).join();
+    const { words, places, language, spoken } = await this.wordsOf(listing);
     await tx.query(
-      { text: `INSERT INTO listings (${columns}) SELECT ${columns} FROM json_populate_record(NULL::listings, $1)` },
-      [JSON.stringify(listing)],
+      {
+        text: `INSERT INTO listings (${columns}, found_language, search)
+          SELECT ${columns}, spoken, search_words(spoken, $2, $3)
+          FROM json_populate_record(NULL::listings, $1), coalesce($4, language_of($5)) spoken`,
+      },
+      [JSON.stringify(listing), words, places, language, spoken],
     );
+    await tx.query(keepWords, [words]);
   }
 
   async update(tx: Tx, id: string, changes: Partial<Listing>): Promise<void> {
@@ -133,6 +172,16 @@ export class ListingsRepository {
       },
       [id, JSON.stringify(changes)],
     );
+    if (!SEARCHED.some((field) => field in changes)) return;
+    const [texts] = await tx.query<Pick<Listing, (typeof SEARCHED)[number]>>(textsOf, [id]);
+    const { words, places, language, spoken } = await this.wordsOf(texts!);
+    await tx.query(index, [id, words, places, language, spoken]);
+    await tx.query(keepWords, [words]);
+  }
+
+  private async wordsOf({ category_id, ...texts }: Pick<Listing, (typeof SEARCHED)[number]>) {
+    const category = (await this.categories.list()).find(({ id }) => id === category_id);
+    return listingWords({ ...texts, category: category?.name ?? null } as SearchedTexts);
   }
 
   /** Deletes a listing. The slugs of a listing that was never public become free; others stay reserved. */

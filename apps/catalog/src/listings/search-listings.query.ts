@@ -3,7 +3,6 @@ import type { searchListings } from '@market/contracts/catalog';
 import { principalOf, type RequestContext } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
 import { ListingSearch } from '../search/listing-search.js';
-import { searchText } from '../search/search-text.js';
 
 /** Returns a page of listings that match every filter: active listings, or the caller's own in every state. */
 @Injectable()
@@ -18,7 +17,7 @@ export class SearchListings {
       ...filters,
       sellerId: mine ? principalOf(context).accountId : sellerId,
       inEveryState: mine,
-      text: searchText(q),
+      text: q?.trim() || undefined,
       offset: (page - 1) * limit,
       limit,
     });

@@ -4,15 +4,13 @@ import { HandleEvent, newRequestContext, type ReceivedEvent } from '@market/mess
 import type { Tx } from '@market/persistence';
 import { Controller } from '@nestjs/common';
 import { Providers } from '../providers/providers.js';
-import { ListingChanges } from './listing-changes.js';
-import { ListingsRepository } from './listings.repository.js';
+import { MoveListings } from './move-listings.js';
 
 @Controller()
 export class SellerStandingEventController {
   constructor(
     private readonly providers: Providers,
-    private readonly listings: ListingsRepository,
-    private readonly changes: ListingChanges,
+    private readonly moveListings: MoveListings,
   ) {}
 
   /**
@@ -21,31 +19,34 @@ export class SellerStandingEventController {
    */
   @HandleEvent(sellerStandingChanged)
   async onSellerStandingChanged(events: ReceivedEvent<typeof sellerStandingChanged>[], tx: Tx): Promise<void> {
-    for (const { payload, requestId } of events) {
+    for (const { payload, requestId } of inOrder(events, ({ sellerId }) => sellerId)) {
       if (!(await this.providers.setStanding(tx, payload))) continue;
       const { sellerId, isOverdue } = payload;
-      await this.move(tx, sellerId, { areOnMarket: isOverdue, onlyPaid: true }, requestId);
+      await this.moveListings.execute(
+        tx,
+        sellerId,
+        { areOnMarket: isOverdue, onlyPaid: true },
+        newRequestContext({ requestId }),
+      );
     }
   }
 
   /** Suspends all listings of an agent while an operator has suspended it. */
   @HandleEvent(agentSuspensionChanged)
   async onAgentSuspensionChanged(events: ReceivedEvent<typeof agentSuspensionChanged>[], tx: Tx): Promise<void> {
-    for (const { payload, requestId } of events) {
+    for (const { payload, requestId } of inOrder(events, ({ agentId }) => agentId)) {
       if (!(await this.providers.setSuspension(tx, payload))) continue;
       const { agentId, isSuspended } = payload;
-      await this.move(tx, agentId, { areOnMarket: isSuspended, onlyPaid: false }, requestId);
+      await this.moveListings.execute(
+        tx,
+        agentId,
+        { areOnMarket: isSuspended, onlyPaid: false },
+        newRequestContext({ requestId }),
+      );
     }
   }
-
-  private async move(
-    tx: Tx,
-    sellerId: string,
-    which: { areOnMarket: boolean; onlyPaid: boolean },
-    requestId: string,
-  ): Promise<void> {
-    const context = newRequestContext({ requestId });
-    for (const listingId of await this.listings.ofSeller(tx, sellerId, which))
-      await this.changes.react(tx, listingId, which.areOnMarket ? 'suspend' : 'resume', context);
-  }
 }
+
+/** Sorts events by seller, in the order in which all transactions lock sellers. */
+const inOrder = <E extends { payload: unknown }>(events: E[], sellerOf: (payload: E['payload']) => string): E[] =>
+  events.toSorted((a, b) => sellerOf(a.payload).localeCompare(sellerOf(b.payload)));

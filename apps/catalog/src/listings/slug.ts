@@ -1,4 +1,5 @@
 import { isUuid } from '@market/kernel';
+import anyAscii from 'any-ascii';
 import { randomBytes } from 'node:crypto';
 import { readAsLatin, replaceWords } from './lookalikes.js';
 
@@ -22,6 +23,7 @@ const RESERVED = new Set([
   'me',
   'mine',
   'new',
+  'validate',
   'newest',
   'popular',
   'search',
@@ -32,23 +34,25 @@ const RESERVED = new Set([
   'undefined',
 ]);
 
-/** Replacements for letters that Unicode does not decompose into an ASCII letter. */
-const FOLDED: Record<string, string> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', ı: 'i' };
+/** Each character is a word of its own when it is written in Latin letters. */
+const SYLLABLE = /\p{sc=Han}/gu;
+const WORD = /[\p{L}\p{M}\p{N}]+/gu;
 
 const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
 export const isSlug = (text: string): boolean => text.length <= MAX_LENGTH + 8 && SLUG.test(text);
 
+const inLatin = (word: string): string => anyAscii(word).replace(/[^A-Za-z0-9]/g, '');
+
 /**
  * Converts a name to lower-case ASCII words joined by hyphens, or to "listing" if it has none. Words with lookalike
- * letters are read as Latin words.
+ * letters are read as Latin words, and those of other scripts are transliterated.
  */
 export function slugOf(name: string): string {
   const words = replaceWords(name.normalize('NFKC'), readAsLatin)
-    .normalize('NFKD')
+    .replace(SYLLABLE, ' $& ')
+    .replace(WORD, inLatin)
     .toLowerCase()
-    .replace(/\p{M}/gu, '')
-    .replace(/[ßæœøłđðþı]/g, (letter) => FOLDED[letter]!)
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-|-$/g, '');
   return words.slice(0, MAX_LENGTH).replace(/-$/, '') || 'listing';

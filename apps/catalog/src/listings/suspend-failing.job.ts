@@ -5,6 +5,7 @@ import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { catalogConfig, type CatalogConfig } from '../config.js';
 import { Endpoints } from '../endpoints/endpoints.js';
 import { ListingChanges } from './listing-changes.js';
+import { ListingsRepository } from './listings.repository.js';
 
 /** Suspends listings whose endpoint has been failing for too long. */
 @Injectable()
@@ -14,6 +15,7 @@ export class SuspendFailing implements OnModuleInit {
     private readonly jobs: Jobs,
     private readonly endpoints: Endpoints,
     private readonly changes: ListingChanges,
+    private readonly listings: ListingsRepository,
     @Inject(catalogConfig.token) private readonly config: CatalogConfig,
   ) {}
 
@@ -22,9 +24,12 @@ export class SuspendFailing implements OnModuleInit {
   }
 
   async run(): Promise<void> {
-    await this.database.transaction(async (tx) => {
-      for (const listingId of await this.endpoints.failingFor(tx, this.config.failingGraceSeconds))
-        await this.changes.react(tx, listingId, 'suspend', newRequestContext());
-    });
+    const seconds = this.config.failingGraceSeconds;
+    for (const listingId of await this.endpoints.failingFor(seconds))
+      await this.database.transaction(async (tx) => {
+        await this.listings.lock(tx, listingId);
+        if (await this.endpoints.isFailing(tx, listingId, seconds))
+          await this.changes.react(tx, listingId, 'suspend', newRequestContext());
+      });
   }
 }

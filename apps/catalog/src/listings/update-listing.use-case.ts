@@ -2,12 +2,14 @@ import type { InputOf, OutputOf } from '@market/contracts';
 import { updateListing } from '@market/contracts/catalog';
 import { microsFromUsdNumber } from '@market/kernel';
 import { principalOf, refuse, type RequestContext } from '@market/messaging';
-import { Database } from '@market/persistence';
+import { Database, Idempotency } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
+import { isDeepStrictEqual } from 'node:util';
 import { Categories } from '../categories/categories.js';
 import { Endpoints } from '../endpoints/endpoints.js';
+import { PayableSellers } from '../providers/payable-sellers.js';
 import { stateOf, TRANSITIONS, type ListingState } from './listing-state.js';
-import { schemaProblem } from './listing-schemas.js';
+import { assertSchemas } from './listing-schemas.js';
 import { textProblem } from './listing-text.js';
 import { GetListing } from './get-listing.query.js';
 import { ListingsRepository, type ListingFacts, type ListingFields } from './listings.repository.js';
@@ -17,41 +19,74 @@ type Input = InputOf<typeof updateListing>;
 
 /**
  * Applies a change by the owner. The rules are checked before the gateway is asked for an endpoint, and again on the locked
- * row, because the listing may have changed meanwhile.
+ * row, because the listing may have changed meanwhile. Schemas are not checked under the lock, since that can take long: if
+ * the stored ones have changed meanwhile, the lock is released and they are checked again.
  */
 @Injectable()
 export class UpdateListing {
   constructor(
     private readonly database: Database,
+    private readonly idempotency: Idempotency,
     private readonly listings: ListingsRepository,
     private readonly changes: ListingChanges,
     private readonly categories: Categories,
     private readonly endpoints: Endpoints,
+    private readonly payable: PayableSellers,
     private readonly getListing: GetListing,
   ) {}
 
   async execute(input: Input, context: RequestContext): Promise<OutputOf<typeof updateListing>> {
     const { accountId } = principalOf(context);
-    decide(await this.listings.find(this.database, input.listing_id), input, accountId);
+    const stored = await this.idempotency.replay(updateListing, context);
+    if (stored) return stored;
+    const decision = decide(await this.listings.find(this.database, input.listing_id), input, accountId);
+    let { listing: checked } = decision;
+    await assertSchemas(updateListing, accountId, input, checked);
     if (input.category_id && !(await this.categories.has(input.category_id)))
       throw refuse(updateListing, 'category_not_found', {});
+    if (goesOnSale(decision)) {
+      const networks = await this.payable.missingWallet(accountId, context);
+      if (networks) throw refuse(updateListing, 'payout_wallet_missing', { networks });
+    }
     const url = input.private_endpoint_url;
     const endpoint =
       url === undefined
         ? undefined
         : await this.endpoints.provision({ listingId: input.listing_id, sellerId: accountId, url }, context);
-    return this.database.transaction(async (tx) => {
-      const { listing, changes, state } = decide(await this.listings.lock(tx, input.listing_id), input, accountId);
-      await this.changes.apply(tx, listing, changes, state, context);
-      if (endpoint) await this.endpoints.keep(tx, listing.id, endpoint);
-      const detail = (await this.getListing.findIn(tx, listing.id, accountId))!;
-      return {
-        ...detail,
-        ...(endpoint?.signingSecret !== undefined && { gateway_signing_secret: endpoint.signingSecret }),
-      };
-    });
+    for (;;) {
+      try {
+        return await this.idempotency.run(updateListing, context, async (tx) => {
+          const { listing, changes, state } = decide(await this.listings.lock(tx, input.listing_id), input, accountId);
+          if (!sameSchemas(listing, checked)) throw new SchemasChanged(listing);
+          await this.changes.apply(tx, listing, changes, state, context);
+          if (endpoint) await this.endpoints.keep(tx, listing.id, endpoint);
+          return {
+            ...(await this.getListing.findIn(tx, listing.id, accountId))!,
+            ...(endpoint?.signingSecret !== undefined && { gateway_signing_secret: endpoint.signingSecret }),
+          };
+        });
+      } catch (error) {
+        if (!(error instanceof SchemasChanged)) throw error;
+        checked = error.listing;
+        await assertSchemas(updateListing, accountId, input, checked);
+      }
+    }
   }
 }
+
+/** Rolls the transaction back, because the schemas that were checked are not those that are stored. */
+class SchemasChanged extends Error {
+  constructor(readonly listing: ListingFacts) {
+    super();
+  }
+}
+
+/** Whether a change makes a listing active and paid that was not both. */
+const goesOnSale = ({ listing, changes, state }: ReturnType<typeof decide>): boolean =>
+  state === 'active' && changes.price_micros !== '0' && (listing.status !== 'active' || listing.price_micros === '0');
+
+const sameSchemas = (a: ListingFacts, b: ListingFacts): boolean =>
+  isDeepStrictEqual([a.input_schema, a.example_input], [b.input_schema, b.example_input]);
 
 /** @throws Refusal of `updateListing` if the owner, the state, the texts or the price do not allow the change. */
 function decide(
@@ -69,11 +104,8 @@ function decide(
       ? refuse(updateListing, 'listing_suspended', { suspended_by: listing.suspended_by! })
       : refuse(updateListing, 'suspended_by_owner', {});
   }
-  const text = textProblem({ name: fields.name, description: fields.description });
+  const text = textProblem(fields);
   if (text) throw refuse(updateListing, 'text_invalid', text);
-  const { output_schema, input_schema = listing.input_schema, example_input = listing.example_input } = fields;
-  const schema = schemaProblem({ input_schema, example_input, output_schema });
-  if (schema) throw refuse(updateListing, 'schema_invalid', schema);
   const model = fields.pricing_model ?? listing.pricing_model;
   // A listing that becomes free gets the price 0 unless the change names one.
   const unsaid = fields.pricing_model === 'free' ? '0' : listing.price_micros;

@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { SEARCH_FUNCTIONS } from '../search/listing-words.js';
 
 const ROLE = 'market_catalog';
 
@@ -36,14 +37,13 @@ export class CreateCatalog1763650200000 implements MigrationInterface {
 
   /** The extensions stay, because other schemas may use them. */
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query('DROP FUNCTION corrected_query');
     await runner.query(
-      `DROP TABLE listing_challenges, listing_words, active_listings, listing_popularity, listing_slugs, listings,
+      `DROP TABLE listing_challenges, listing_words, listing_popularity, listing_slugs, listings,
          listing_quality, listing_ratings, endpoints, providers, categories`,
     );
     await runner.query(
-      `DROP FUNCTION after_endpoints_changed, after_listings_added, after_listings_changed, after_listings_removed,
-         name_reads_as, listing_document, words_of`,
+      `DROP FUNCTION after_endpoints_changed, after_listings_added, after_listings_changed,
+         name_reads_as, language_of, search_words, standing_of`,
     );
   }
 }
@@ -83,6 +83,7 @@ async function createProjections(runner: QueryRunner): Promise<void> {
       is_verified boolean NOT NULL,
       is_overdue boolean NOT NULL DEFAULT false,
       standing_version int NOT NULL DEFAULT 0,
+      is_unpayable boolean NOT NULL DEFAULT false,
       is_suspended boolean NOT NULL DEFAULT false,
       suspension_version int NOT NULL DEFAULT 0
     )`);
@@ -117,26 +118,16 @@ async function createProjections(runner: QueryRunner): Promise<void> {
       p50_ms_30d int,
       p95_ms_30d int,
       calls_7d int NOT NULL,
-      calls_30d int NOT NULL
+      calls_30d int NOT NULL,
+      buyers_30d int NOT NULL DEFAULT 0,
+      buyers_success_rate_30d float8
     )`);
+  // For searches by the least success rate.
+  await runner.query('CREATE INDEX listing_quality_success ON listing_quality (success_rate_30d, listing_id)');
 }
 
 async function createListings(runner: QueryRunner): Promise<void> {
-  // PostgreSQL's parser takes quadratic time for some long words (a second for 10 KB of "a_a_a_…"), so long words are
-  // split.
-  await runner.query(String.raw`
-    CREATE FUNCTION words_of(text text) RETURNS tsvector
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN to_tsvector('pg_catalog.english', regexp_replace(text, '\S{128}', '\& ', 'g'))`);
-  // Declared immutable although array_to_string is stable; for text[] the result depends on the argument only.
-  // Tags and docs are truncated, because a tsvector holds 1 MB at most and the end of a long manual is of little use.
-  await runner.query(`
-    CREATE FUNCTION listing_document(name text, tags text[], description text, docs text) RETURNS tsvector
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN words_of(name)
-        || words_of(left(array_to_string(tags, ' '), 5000))
-        || words_of(description)
-        || words_of(left(coalesce(docs, ''), 10000))`);
+  for (const statement of SEARCH_FUNCTIONS) await runner.query(statement);
   // Normalises a name: removes case, accents, spaces and punctuation, and replaces lookalike letters.
   // The pairs of translate() are those of listings/lookalikes.ts, and digits that look like letters.
   await runner.query(String.raw`
@@ -149,9 +140,9 @@ async function createListings(runner: QueryRunner): Promise<void> {
       '[\s\u0021-\u002f\u003a-\u0040\u005b-\u0060\u007b-\u007e\u00ad\u0300-\u036f\u200b-\u206f\ufe00-\ufe0f\ufeff]', '', 'g')`);
   // The columns that a search reads from thousands of rows come first: PostgreSQL must step over the preceding columns,
   // which is slow after a column of variable length.
-  // is_live: whether the endpoint is active; a trigger on endpoints maintains it.
-  // Vacuum runs after 2 % of changes instead of 20 %, because searches of pages far down an order use index-only scans,
-  // which need an up-to-date visibility map.
+  // is_live: whether the endpoint is active; a trigger on endpoints maintains it. standing: see listing_popularity.
+  // Vacuum runs after 2 % of changes instead of 20 %, because counts use index-only scans, which need an up-to-date
+  // visibility map.
   await runner.query(`
     CREATE TABLE listings (
       id uuid PRIMARY KEY,
@@ -160,11 +151,14 @@ async function createListings(runner: QueryRunner): Promise<void> {
       price_micros bigint NOT NULL CHECK (price_micros BETWEEN 0 AND 1000000000000),
       version int NOT NULL,
       is_live boolean NOT NULL DEFAULT false,
-      search tsvector NOT NULL GENERATED ALWAYS AS (listing_document(name, tags, description, docs)) STORED,
+      standing smallint NOT NULL DEFAULT 0,
+      search tsvector NOT NULL DEFAULT '',
       provider_id uuid NOT NULL REFERENCES providers (id),
       slug text NOT NULL,
       name text NOT NULL,
       description text NOT NULL,
+      language text,
+      found_language text NOT NULL DEFAULT 'en',
       category_id uuid REFERENCES categories (id),
       pricing_model text NOT NULL CHECK (pricing_model IN ('free', 'per_call', 'monthly', 'yearly', 'usage_tiered')),
       pricing_currency text NOT NULL,
@@ -193,7 +187,7 @@ async function createListings(runner: QueryRunner): Promise<void> {
       CHECK ((suspended_by IS NOT DISTINCT FROM 'operator') = (held_as IS NOT NULL)),
       CHECK (status <> 'active' OR published_at IS NOT NULL),
       CHECK (pricing_model <> 'free' OR price_micros = 0)
-    ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02)`);
+    ) WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02)`);
   // Used to count one seller's listings for its limits.
   await runner.query('CREATE INDEX listings_of_provider ON listings (provider_id, created_at DESC)');
   await runner.query('CREATE INDEX listings_name_reads_as ON listings (name_reads_as(name))');
@@ -204,19 +198,29 @@ async function createListings(runner: QueryRunner): Promise<void> {
       listing_id uuid NOT NULL
     )`);
   await runner.query('CREATE INDEX listing_slugs_listing ON listing_slugs (listing_id)');
+  // How alive, reliable and bought a listing is, from 0 to 100: what breaks ties of relevance.
+  await runner.query(`
+    CREATE FUNCTION standing_of(reliability bigint, popularity bigint) RETURNS smallint LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN round(60 * least(reliability, 2000000) / 2000000::float8 + 40 * least(popularity, 1000000000) / 1000000000::float8)::smallint`);
   // A separate table: a counter in listings would rewrite the full-text index entries of the row with every paid call.
+  // The standing is coarse, so that it seldom changes; a job copies it into listings, where a search reads it, and
+  // known_standing is the copied one. The rows of listings have room for that update beside them, without new entries.
   await runner.query(`
     CREATE TABLE listing_popularity (
       listing_id uuid PRIMARY KEY REFERENCES listings (id) ON DELETE CASCADE,
       completed_calls bigint NOT NULL DEFAULT 0,
+      popularity bigint NOT NULL DEFAULT 0,
+      popularity_version int NOT NULL DEFAULT 0,
       reliability bigint NOT NULL DEFAULT 0,
-      is_active boolean NOT NULL
+      is_active boolean NOT NULL,
+      standing smallint NOT NULL GENERATED ALWAYS AS (standing_of(reliability, popularity)) STORED,
+      known_standing smallint NOT NULL DEFAULT 0
     ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02)`);
 }
 
 /**
  * The GIN index finds the matches of a search, and the other indexes provide the sort orders; see
- * search/postgres-listing-search.ts.
+ * search/search-sql.ts.
  */
 async function createSearch(runner: QueryRunner): Promise<void> {
   for (const extension of ['pg_trgm', 'btree_gin'])
@@ -229,6 +233,10 @@ async function createSearch(runner: QueryRunner): Promise<void> {
   await runner.query(
     `CREATE INDEX listings_search ON listings USING gin (search, category_id, pricing_model, delivery_type)
        WITH (fastupdate = off) WHERE status = 'active'`,
+  );
+  // Only the words of names and tags: where too many listings have a word, those that have it there are looked at.
+  await runner.query(
+    `CREATE INDEX listings_named ON listings USING gin (ts_filter(search, '{a,b}')) WITH (fastupdate = off) WHERE status = 'active'`,
   );
   // For searches without a text, which are counted by an index-only scan. PostgreSQL skips over the values of columns
   // without a filter, of which there are few.
@@ -244,63 +252,38 @@ async function createSearch(runner: QueryRunner): Promise<void> {
     `CREATE INDEX listings_price_of_model ON listings (pricing_model, price_micros, id) WHERE status = 'active'`,
   );
   await runner.query(
-    'CREATE INDEX listing_popularity_most ON listing_popularity (completed_calls, listing_id) WHERE is_active',
+    'CREATE INDEX listing_popularity_most ON listing_popularity (popularity, listing_id) WHERE is_active',
   );
   await runner.query(
     'CREATE INDEX listing_popularity_reliable ON listing_popularity (reliability, listing_id) WHERE is_active',
   );
-  // The last digits of an id are random, so the first listings of this order are a random sample.
   await runner.query(
-    `CREATE INDEX listings_sample ON listings (right(id::text, 8) COLLATE "C") WHERE status = 'active'`,
+    'CREATE INDEX listing_popularity_changed ON listing_popularity (listing_id) WHERE standing <> known_standing',
   );
-  // Every change of listings inserts a row, so that writers do not wait for each other; a job merges the rows. The sum
-  // is the number of active listings. If the number of rows and the last id are unchanged, no listing has changed.
-  await runner.query(
-    'CREATE TABLE active_listings (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, change bigint NOT NULL)',
-  );
-  // Every word that any listing ever had, for spelling corrections. The correction checks whether a word is still in
-  // use.
+  // Every word that any listing ever had, for spelling corrections.
   await runner.query('CREATE TABLE listing_words (word text PRIMARY KEY)');
   await runner.query(
     'CREATE INDEX listing_words_trigrams ON listing_words USING gin (word gin_trgm_ops) WITH (fastupdate = off)',
   );
   await createTriggers(runner);
-  await createCorrection(runner);
 }
 
 async function createTriggers(runner: QueryRunner): Promise<void> {
-  // Words with fewer than three letters and numbers are not corrected, because too many are similar by chance. The
-  // words are inserted in one order, so that concurrent transactions with the same new words do not deadlock.
-  const keepWords = (listings: string): string => String.raw`
-    INSERT INTO listing_words SELECT DISTINCT lexeme COLLATE "C" FROM ${listings}, unnest(listing.search)
-      WHERE lexeme ~ '[[:alpha:]]{3}' AND length(lexeme) <= 64 AND lexeme !~ '[''\\]' ORDER BY 1 ON CONFLICT DO NOTHING;`;
   const triggers: [name: string, event: string, tables: string, body: string][] = [
     [
       'after_listings_added',
       'INSERT',
       'NEW TABLE AS added',
       `
-      INSERT INTO listing_popularity (listing_id, is_active) SELECT id, status = 'active' FROM added ON CONFLICT DO NOTHING;
-      INSERT INTO active_listings (change) SELECT count(*) FROM added WHERE status = 'active';
-      ${keepWords('added listing')}`,
+      INSERT INTO listing_popularity (listing_id, is_active) SELECT id, status = 'active' FROM added ON CONFLICT DO NOTHING;`,
     ],
     [
       'after_listings_changed',
       'UPDATE',
-      'OLD TABLE AS former NEW TABLE AS changed',
+      'NEW TABLE AS changed',
       `
       UPDATE listing_popularity SET is_active = NOT is_active FROM changed
-      WHERE listing_id = changed.id AND is_active <> (changed.status = 'active');
-      INSERT INTO active_listings (change)
-      SELECT (SELECT count(*) FROM changed WHERE status = 'active') - (SELECT count(*) FROM former WHERE status = 'active');
-      ${keepWords('changed listing JOIN former ON former.id = listing.id AND former.search <> listing.search')}`,
-    ],
-    [
-      'after_listings_removed',
-      'DELETE',
-      'OLD TABLE AS removed',
-      `
-      INSERT INTO active_listings (change) SELECT -count(*) FROM removed WHERE status = 'active';`,
+      WHERE listing_id = changed.id AND is_active <> (changed.status = 'active');`,
     ],
   ];
   for (const [name, event, tables, body] of triggers) {
@@ -322,55 +305,6 @@ async function createTriggers(runner: QueryRunner): Promise<void> {
       `CREATE TRIGGER after_endpoints_${event.toLowerCase()} AFTER ${event} ON endpoints
        REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION after_endpoints_changed()`,
     );
-}
-
-/**
- * Replaces every word of a query that occurs in no active listing by the most similar words that do, as measured by
- * pg_trgm. Words without a similar one, negated words, and unknown words after the eighth stay unchanged.
- */
-async function createCorrection(runner: QueryRunner): Promise<void> {
-  const isInUse = (word: string): string =>
-    `EXISTS (SELECT FROM listings WHERE status = 'active' AND search @@ quote_literal(${word})::tsquery)`;
-  // The existence check is planned for each word, because common and rare words need different plans. High similarity
-  // is tried first, because many words share three trigrams, and few share half of them.
-  await runner.query(String.raw`
-    CREATE FUNCTION corrected_query(asked tsquery) RETURNS tsquery
-    LANGUAGE plpgsql STABLE SET search_path FROM CURRENT SET pg_trgm.similarity_threshold = 0.3
-      SET plan_cache_mode = force_custom_plan AS $$
-    DECLARE
-      corrected tsquery := asked;
-      unknown text;
-      threshold text;
-      candidate record;
-      best real;
-      closest text;
-      attempts int := 0;
-    BEGIN
-      FOR unknown IN
-        SELECT DISTINCT lexemes[1] FROM regexp_matches(querytree(asked), '''([^''\\]{3,64})''', 'g') AS lexemes
-        WHERE lexemes[1] ~ '[[:alpha:]]{3}'
-      LOOP
-        CONTINUE WHEN ${isInUse('unknown')};
-        attempts := attempts + 1;
-        EXIT WHEN attempts > 8;
-        closest := NULL;
-        FOREACH threshold IN ARRAY ARRAY['0.5', '0.4', '0.3'] LOOP
-          PERFORM set_config('pg_trgm.similarity_threshold', threshold, true);
-          FOR candidate IN
-            SELECT word, similarity(word, unknown) FROM listing_words WHERE word % unknown ORDER BY similarity DESC LIMIT 50
-          LOOP
-            EXIT WHEN closest IS NOT NULL AND candidate.similarity < best;
-            IF ${isInUse('candidate.word')} THEN
-              best := candidate.similarity;
-              closest := concat_ws('|', closest, quote_literal(candidate.word));
-            END IF;
-          END LOOP;
-          EXIT WHEN closest IS NOT NULL;
-        END LOOP;
-        IF closest IS NOT NULL THEN corrected := ts_rewrite(corrected, quote_literal(unknown)::tsquery, closest::tsquery); END IF;
-      END LOOP;
-      RETURN corrected;
-    END $$`);
 }
 
 async function createChallenges(runner: QueryRunner): Promise<void> {

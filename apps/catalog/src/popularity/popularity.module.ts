@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
+import { CopyStanding } from './copy-standing.job.js';
 import { PopularityEventController } from './popularity.event-controller.js';
 
-@Module({ controllers: [PopularityEventController] })
+@Module({ controllers: [PopularityEventController], providers: [CopyStanding] })
 export class PopularityModule {}

@@ -17,11 +17,16 @@ const keep = sql(
 
 const mayNotSell = sql(
   'providers.may-not-sell',
-  'SELECT is_suspended OR (is_overdue AND $2) AS may_not FROM providers WHERE id = $1 FOR SHARE',
+  'SELECT is_suspended OR ((is_overdue OR is_unpayable) AND $2) AS may_not FROM providers WHERE id = $1 FOR SHARE',
 );
 const setStanding = sql(
   'providers.set-standing',
   'UPDATE providers SET is_overdue = $3, standing_version = $2 WHERE id = $1 AND standing_version < $2 RETURNING id',
+);
+
+const setPayable = sql(
+  'providers.set-payable',
+  'UPDATE providers SET is_unpayable = NOT $2 WHERE id = $1 AND is_unpayable = $2 RETURNING id',
 );
 
 const setSuspension = sql(
@@ -59,6 +64,11 @@ export class Providers {
     { sellerId, version, isOverdue }: PayloadOf<typeof sellerStandingChanged>,
   ): Promise<boolean> {
     return (await tx.query(setStanding, [sellerId, version, isOverdue])).length > 0;
+  }
+
+  /** @returns false if that is known, or the seller is unknown. */
+  async setPayable(tx: Tx, id: string, isPayable: boolean): Promise<boolean> {
+    return (await tx.query(setPayable, [id, isPayable])).length > 0;
   }
 
   /** @returns false if a newer version is stored, or the seller is unknown. */

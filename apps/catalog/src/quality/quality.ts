@@ -3,8 +3,8 @@ import type { ReceivedEvent } from '@market/messaging';
 import { sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
-const COLUMNS =
-  'last_success_at, success_rate_7d, success_rate_30d, p50_ms_7d, p95_ms_7d, p50_ms_30d, p95_ms_30d, calls_7d, calls_30d';
+const COLUMNS = `last_success_at, success_rate_7d, success_rate_30d, p50_ms_7d, p95_ms_7d, p50_ms_30d, p95_ms_30d, calls_7d, calls_30d,
+   buyers_30d, buyers_success_rate_30d`;
 const keepLatest = sql(
   'listing-quality.keep-latest',
   `INSERT INTO listing_quality AS known (listing_id, version, success_lower_bound, ${COLUMNS})
@@ -12,7 +12,8 @@ const keepLatest = sql(
    FROM unnest($1::uuid[], $2::int[], $3::float8[], $4::json[])
        AS updates (listing_id, version, success_lower_bound, quality),
      json_to_record(quality) AS measured (last_success_at timestamptz, success_rate_7d float8, success_rate_30d float8,
-       p50_ms_7d int, p95_ms_7d int, p50_ms_30d int, p95_ms_30d int, calls_7d int, calls_30d int)
+       p50_ms_7d int, p95_ms_7d int, p50_ms_30d int, p95_ms_30d int, calls_7d int, calls_30d int,
+       buyers_30d int, buyers_success_rate_30d float8)
    ORDER BY listing_id, version DESC
    ON CONFLICT (listing_id) DO UPDATE SET
      (version, success_lower_bound, ${COLUMNS})

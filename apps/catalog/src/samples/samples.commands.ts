@@ -8,8 +8,8 @@ const PROGRESS_INTERVAL = 100_000;
 const seed: CommandDefinition = {
   name: 'listings seed',
   help:
-    'writes sample listings, tagged "sample", with sellers of their own; they can be found and shown, not called. ' +
-    'For trying things out: never with PAYMENTS_MODE=live',
+    'writes sample listings, tagged "sample", with sellers of their own, which can be found but not called; ' +
+    'never with PAYMENTS_MODE=live',
   options: { listings: { help: `how many, 1 to ${MAX_SAMPLES}`, required: true } },
   async run(container, { operator, options }) {
     const { paymentsMode } = container.get<ConfigOf<typeof platformConfig>>(platformConfig.token);

@@ -1,5 +1,6 @@
 import { newId } from '@market/kernel';
 import { batchSql, sql, type Database } from '@market/persistence';
+import { listingWords } from '../search/listing-words.js';
 
 const listOf = (text: string): string[] => text.split(/\s+/);
 
@@ -69,22 +70,30 @@ function sampleListing(providerIds: readonly string[], categoryIds: readonly str
   const [least, most] = pricingModel === 'per_call' ? [0.001, 5] : [5, 5_000];
   // Prices are spread evenly over the orders of magnitude, and one in four is rounded to one digit.
   const dollars = (least * (most / least) ** Math.random()).toPrecision(Math.random() < 0.25 ? 1 : 3);
+  const description = Array.from({ length: between(2, 5) }, sentence).join(' ');
+  const tags = [...new Set(['sample', subjects[0]!, ...many(between(0, 3))])];
+  const { words, places } = listingWords({ name, tags, description, docs: null, category: null, language: 'en' });
+  const completedCalls = Math.floor(200_000 ** (Math.random() ** 3)) - 1;
+  const endpointStatus = pricingModel === 'per_call' ? skewed(['active', 'active', 'unverified']) : null;
   return {
     id,
+    words,
+    places,
     provider_id: skewed(providerIds),
     slug: `${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}-${id.slice(-8)}`,
     name,
-    description: Array.from({ length: between(2, 5) }, sentence).join(' '),
-    tags: [...new Set(['sample', subjects[0]!, ...many(between(0, 3))])],
+    description,
+    tags,
     category_id: Math.random() < 0.05 ? null : skewed(categoryIds),
     pricing_model: pricingModel,
     price_micros: pricingModel === 'free' ? 0 : Math.round(Number(dollars) * 1_000_000),
     delivery_type: skewed(DELIVERY),
     status: Math.random() < 0.96 ? 'active' : skewed(['draft', 'suspended']),
     created_at: createdAt,
-    completed_calls: Math.floor(200_000 ** (Math.random() ** 3)) - 1,
-    endpoint_status: pricingModel === 'per_call' ? skewed(['active', 'active', 'unverified']) : null,
-    success_lower_bound: Math.random(),
+    completed_calls: completedCalls,
+    popularity: Math.round(1e9 * Math.min(Math.log1p(completedCalls) / 12, 1)),
+    endpoint_status: endpointStatus,
+    reliability: endpointStatus === 'active' ? 1_000_000 + Math.round(Math.random() * 999_999) : 0,
   };
 }
 
@@ -95,17 +104,21 @@ const providers = batchSql(
 const listings = batchSql(`
   WITH sample AS (
     SELECT * FROM jsonb_to_recordset($1) AS sample (id uuid, provider_id uuid, slug text, name text, description text,
-      tags text[], category_id uuid, pricing_model text, price_micros bigint, delivery_type text, status text,
-      created_at timestamptz, completed_calls bigint, endpoint_status text, success_lower_bound float8)
+      tags text[], words text[], places text[], category_id uuid, pricing_model text, price_micros bigint, delivery_type text, status text,
+      created_at timestamptz, completed_calls bigint, endpoint_status text, reliability bigint, popularity bigint)
   ), listing AS (
     INSERT INTO listings (id, version, provider_id, slug, name, description, tags, category_id,
       pricing_model, price_micros, pricing_currency, preferred_currency, delivery_type,
-      auth_method, formats, example_outputs, status, suspended_by, published_at, created_at, updated_at, is_live)
+      auth_method, formats, example_outputs, status, suspended_by, published_at, created_at, updated_at, is_live, standing,
+      found_language, search)
     SELECT id, 1, provider_id, slug, name, description, tags, category_id,
       pricing_model, price_micros, 'USD', 'USDC', delivery_type,
       'api_key', '{json}', '[]', status, CASE WHEN status = 'suspended' THEN 'owner' END,
       CASE WHEN status <> 'draft' THEN created_at END, created_at, created_at,
-      coalesce(endpoint_status = 'active', false) FROM sample
+      coalesce(endpoint_status = 'active', false), standing_of(reliability, popularity),
+      'en', search_words('en', words, places) FROM sample
+  ), word AS (
+    INSERT INTO listing_words SELECT DISTINCT word COLLATE "C" FROM sample, unnest(words) word ORDER BY 1 ON CONFLICT DO NOTHING
   ), slug AS (
     INSERT INTO listing_slugs (slug, listing_id) SELECT slug, id FROM sample
   ), endpoint AS (
@@ -114,9 +127,8 @@ const listings = batchSql(`
       '{"max_request_bytes": 262144, "max_response_bytes": 1048576, "max_concurrency": 32, "requests_per_minute": null}'
     FROM sample WHERE endpoint_status IS NOT NULL
   )
-  INSERT INTO listing_popularity (listing_id, completed_calls, is_active, reliability)
-  SELECT id, completed_calls, status = 'active',
-    CASE WHEN endpoint_status = 'active' THEN 1000000 + round(success_lower_bound * 999999)::bigint ELSE 0 END FROM sample`);
+  INSERT INTO listing_popularity (listing_id, completed_calls, popularity, is_active, reliability, known_standing)
+  SELECT id, completed_calls, popularity, status = 'active', reliability, standing_of(reliability, popularity) FROM sample`);
 
 const asOwner = sql('samples.as-owner', 'SET LOCAL ROLE NONE');
 const analyze = sql('samples.analyze', 'ANALYZE listings, listing_slugs, listing_popularity, listing_words, providers');

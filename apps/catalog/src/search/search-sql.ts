@@ -1,24 +1,48 @@
 import type { Statement } from '@market/persistence';
 import { VIEW_JOINS, VIEW_JSON } from '../listings/listing-views.js';
-import type { WantedListings } from './listing-search.js';
+import type { InputOf, OutputOf } from '@market/contracts';
+import type { searchListings } from '@market/contracts/catalog';
+import type { Question } from './question.js';
+import { matching, relevance, type Part } from './relevance.js';
+
+/** A listing must match all given filters; price bounds are inclusive. */
+export interface WantedListings extends Omit<InputOf<typeof searchListings>, 'q' | 'mine' | 'page'> {
+  /** The search text as entered: words, "quoted phrases", and `-` for exclusion. */
+  text?: string | undefined;
+  /** Includes listings in every state instead of active ones only. */
+  inEveryState?: boolean;
+  offset: number;
+}
+
+type Sort = NonNullable<WantedListings['sort']>;
 
 export interface Query extends WantedListings {
-  /** The corrected query for a misspelt `text`, as PostgreSQL prints it. */
-  tsquery?: string;
+  sort: Sort;
+  /** What listings must have, and what their names and tags must have, as tsqueries. */
+  must?: string | null;
+  named?: string | null;
 }
 
-/** A listing's position in an order: its sort key, as text, and its id. */
-export interface PageEnd {
-  key: string;
-  id: string;
-}
-
-/** The ids of a page's listings, in order. */
+/** The ids of a page's listings, in order, and the sort key of the last one, as text. */
 export interface Page {
   ids: string[];
-  /** The sort key of the last listing; null if the page is empty. */
   key: string | null;
 }
+
+/** A page of what a question finds. */
+export interface Ranked extends Page {
+  matches: number;
+  /** Whether more may match than was looked at. */
+  isPartial: boolean;
+  /** The part of the question that the best listing has, and whether it has all of it. */
+  strength: number;
+  hasAll: boolean;
+  /** The ids of what is nearest if nothing fits. */
+  near: string[];
+  facets?: Facets;
+}
+
+export type Facets = NonNullable<OutputOf<typeof searchListings>['facets']>;
 
 /** A statement and its parameters. */
 export type Bound = [Statement, unknown[]];
@@ -26,140 +50,167 @@ type Bind = (value: unknown, type: string) => string;
 
 interface Order {
   column: string;
-  type: 'timestamptz' | 'bigint';
+  type: 'timestamptz' | 'bigint' | 'float8';
   isAscending: boolean;
 }
 
-const ORDERS: Record<WantedListings['sort'], Order> = {
+const ORDERS: Record<Sort, Order> = {
+  relevance: { column: 'score', type: 'float8', isAscending: false },
   newest: { column: 'l.created_at', type: 'timestamptz', isAscending: false },
-  popular: { column: 'p.completed_calls', type: 'bigint', isAscending: false },
+  popular: { column: 'p.popularity', type: 'bigint', isAscending: false },
   reliable: { column: 'p.reliability', type: 'bigint', isAscending: false },
   price_low: { column: 'l.price_micros', type: 'bigint', isAscending: true },
   price_high: { column: 'l.price_micros', type: 'bigint', isAscending: false },
 };
 
 /** Whether the sort key of the order is in `listing_popularity`. */
-export const isCounted = (sort: WantedListings['sort']): boolean => sort === 'popular' || sort === 'reliable';
-const isByPrice = (sort: WantedListings['sort']): boolean => sort === 'price_low' || sort === 'price_high';
-
-/** The values of all filters, in a fixed order; a filter that is not given is undefined. */
-export const filterValues = ({
-  text,
-  tsquery,
-  categoryId,
-  pricingModel,
-  deliveryType,
-  minPriceMicros,
-  maxPriceMicros,
-  live,
-}: Query): unknown[] => [text, tsquery, categoryId, pricingModel, deliveryType, minPriceMicros, maxPriceMicros, live];
-
-export const isFiltered = (query: Query): boolean => filterValues(query).some((given) => given !== undefined);
-
-export const hasText = ({ text, tsquery }: Query): boolean => text !== undefined || tsquery !== undefined;
+const isCounted = (sort: Sort): boolean => sort === 'popular' || sort === 'reliable';
 
 /** Counts the matching listings, up to `most`. */
-export const matchesOf = (query: Query, most: number): Bound =>
+export const countOf = (query: Query, most: number): Bound =>
   planned(
     (bind) =>
-      `SELECT count(*)::int AS matches FROM (
-         SELECT FROM listings l WHERE ${conditionsOf(query, bind).join(' AND ')} LIMIT ${bind(most, 'bigint')}) found`,
+      // With a plain LIMIT, PostgreSQL prefers to scan all listings for a text that it expects to be common.
+      `WITH found AS ${(query.must ?? query.named) ? '' : 'NOT '}MATERIALIZED (
+         SELECT FROM listings l WHERE ${conditionsOf(query, bind).join(' AND ')})
+       SELECT count(*)::int AS matches FROM (SELECT FROM found LIMIT ${bind(most, 'bigint')}) counted`,
   );
 
-/** Counts the matching listings, up to `most`. Returns their page if at most `sortable` match. */
-export function fewMatches(query: Query, { most, sortable }: { most: number; sortable: number }): Bound {
-  return planned((bind) => {
-    const page = `SELECT id, key FROM ${keyed(query, 'found')} keyed
-      WHERE (SELECT matches FROM counted) <= ${bind(sortable, 'bigint')}
-      ORDER BY ${inOrder(query)} LIMIT ${bind(query.limit, 'bigint')} OFFSET ${bind(query.offset, 'bigint')}`;
-    return `WITH ${foundOf(query, most, bind)}, counted AS (SELECT count(*)::int AS matches FROM found)
-      SELECT (SELECT matches FROM counted), ${PAGE} FROM (${page}) page`;
-  });
-}
+/** Counts the matching listings by their values. */
+export const facetsOf = (query: Query): Bound =>
+  planned(
+    (bind) => `
+      WITH found AS MATERIALIZED (SELECT ${FACETED} FROM listings l WHERE ${conditionsOf(query, bind).join(' AND ')})
+      SELECT ${facetsIn('found')} AS facets`,
+  );
 
-export interface PageRange {
-  /** The page starts after this position; if absent, at the start of the order. */
-  after?: PageEnd | undefined;
-  /** The number of matches to skip from there. */
-  offset: number;
-  /** The maximum number of listings to scan, matching or not. */
-  most: number;
-  /** Scans from the end of the order. */
-  isBackward?: boolean;
-}
-
-/** Scans the index of the sort order until the page is full. */
-export function follow(query: Query, { after, offset, most, isBackward = false }: PageRange): Bound {
-  return prepared((bind) => {
-    const { column, isAscending } = ORDERS[query.sort];
-    const id = isCounted(query.sort) ? 'p.listing_id' : 'l.id';
-    const way = isAscending === isBackward ? 'DESC' : 'ASC';
-    const order = `ORDER BY ${column} ${way}, ${id} ${way}`;
-    const behind = within(query, { after }, bind);
-    const range = isFiltered(query) ? [...behind, ...rangeOf(query, bind)] : behind;
-    const listings = isCounted(query.sort)
-      ? `listing_popularity p WHERE ${['p.is_active', ...range].join(' AND ')}`
-      : `listings l WHERE ${[ACTIVE, ...range].join(' AND ')}`;
-    const window = `LIMIT ${bind(query.limit, 'bigint')} OFFSET ${bind(offset, 'bigint')}`;
-    if (!isFiltered(query))
-      return `SELECT ${PAGE} FROM (SELECT ${id} AS id, ${column} AS key FROM ${listings} ${order} ${window}) page`;
-    const fits = fitsOf(query, bind);
-    const looked = `${listings} ${order} LIMIT ${bind(most, 'bigint')}`;
-    const followed = isCounted(query.sort)
-      ? `SELECT l.id, ${column} AS key, ${fits} FROM (SELECT * FROM ${looked}) p JOIN listings l ON l.id = p.listing_id ${order}`
-      : `SELECT l.id, ${column} AS key, ${fits} FROM ${looked}`;
-    return `SELECT ${PAGE} FROM (SELECT id, key FROM (${followed}) followed WHERE fits ${window}) page`;
-  });
-}
-
-/** A part of an order; if a position is absent, from its start or to its end. */
-interface Range {
-  after?: PageEnd | undefined;
-  until?: PageEnd | undefined;
+const FACETED = 'l.category_id, l.pricing_model, l.delivery_type, l.is_live';
+/** The facets of listings that have the columns of `FACETED`. */
+function facetsIn(listings: string): string {
+  const facet = (name: keyof Facets, value: string, where = `${value} IS NOT NULL`): string =>
+    `'${name}', (SELECT coalesce(json_agg(counted ORDER BY listings DESC, value), '[]') FROM (
+       SELECT ${value}::text AS value, count(*)::int AS listings FROM ${listings} WHERE ${where} GROUP BY 1) counted)`;
+  return `json_build_object(${[
+    facet('category', 'category_id'),
+    facet('pricing_model', 'pricing_model'),
+    facet('delivery_type', 'delivery_type'),
+    facet('live', 'is_live', `pricing_model = 'per_call'`),
+  ].join(', ')})`;
 }
 
 /**
- * Returns the page of the matches in a part of the order, `offset` matches after its start. It reads all matches in the
- * part, so the part should contain few. The sort key must be in `listings`.
+ * Returns a page without a text. A few matches are sorted. Many are read along the index of the order, since at least
+ * one listing in a hundred matches.
  */
-export const pageWithin = (query: Query, range: Range, offset: number): Bound =>
+export const browsed = (query: Query, areMany: boolean): Bound =>
   planned((bind) => {
-    const conditions = [...conditionsOf(query, bind), ...within(query, range, bind)].join(' AND ');
-    return `
-      WITH found AS MATERIALIZED (SELECT l.id, ${knownKey(query)} AS key FROM listings l WHERE ${conditions})
-      SELECT ${PAGE} FROM (
-        SELECT id, key FROM found ORDER BY ${inOrder(query)}
-        LIMIT ${bind(query.limit, 'bigint')} OFFSET ${bind(offset, 'bigint')}) page`;
+    const { column } = ORDERS[query.sort];
+    const conditions = conditionsOf(query, bind);
+    const counted = isCounted(query.sort) ? 'JOIN listing_popularity p ON p.listing_id = l.id' : '';
+    const id = counted ? 'p.listing_id' : 'l.id';
+    const listed = `SELECT ${id} AS id, ${column} AS key FROM listings l ${counted} WHERE ${conditions.join(' AND ')}`;
+    if (!areMany) return `WITH found AS MATERIALIZED (${listed}) ${pageOf(query, 'found', bind)}`;
+    if (counted) conditions.push('p.is_active');
+    // Only what is sold per call has a reliability.
+    if (query.sort === 'reliable' && (query.pricingModel ?? 'per_call') !== 'per_call')
+      conditions.push('p.reliability = 0');
+    const way = ORDERS[query.sort].isAscending ? 'ASC' : 'DESC';
+    return `SELECT ${PAGE} FROM (
+      SELECT ${id} AS id, ${column} AS key FROM listings l ${counted}
+      WHERE ${[...conditions, ...behind(query, bind, column, id)].join(' AND ')}
+      ORDER BY ${column} ${way}, ${id} ${way} ${windowOf(query, bind)}) page`;
   });
 
-/** The position before the first listing with the reliability 0. */
-export const UNRATED: PageEnd = { key: '0', id: 'ffffffff-ffff-ffff-ffff-ffffffffffff' };
+/** So many of what is bought most are looked at for a word that very many have. */
+const BESTSELLERS = 20_000;
+/** What popularity, reliability and a live endpoint add to the relevance at most. */
+const STANDING = 0.05;
 
 /**
- * Counts the matching listings that are sold by the call, up to `most` + 1. If there are at most `most`, returns the
- * page, `offset` matches after a position, of those with a reliability, which come first in the order `reliable`, and
- * their number after that position.
+ * Returns a page of what a question finds. Another order than relevance is for what fits about as well as the best:
+ * the cheapest of all that has one of the words is seldom what was asked for. Of a broad question, parts are looked at.
  */
-export const ratedMatches = (
-  query: Query,
-  most: number,
-  { after, offset }: Pick<PageRange, 'after' | 'offset'>,
-): Bound =>
+export const ranked = (query: Query, question: Question, parts: Part[]): Bound =>
   planned((bind) => {
-    const range = ['p.listing_id = found.id', 'p.reliability > 0', ...within(query, { after }, bind)].join(' AND ');
+    const { columns, score, tier, had, floor } = relevance(question, bind);
+    const isByRelevance = query.sort === 'relevance';
+    const { column } = ORDERS[query.sort];
+    const found =
+      parts.length === 0
+        ? [...conditionsOf(query, bind), matchOf(question, { query: matching(question), of: 'texts' }, bind)].join(
+            ' AND ',
+          )
+        : // Sorted by their places, and each place once.
+          `l.ctid = ANY(ARRAY(${parts.map((_, index) => `SELECT place FROM part${index}`).join(' UNION ALL ')}))`;
+    const fits = isByRelevance ? '' : 'AND tier * 1000 + score >= (SELECT max(tier * 1000 + score) / 2 FROM scored)';
+    const facets = query.facets
+      ? `, ${facetsIn(`(SELECT ${FACETED} FROM fitting JOIN listings l USING (id)) found`)} AS facets`
+      : '';
+    const rest = parts.length - 1;
+    const isPartial = rest < 0 ? 'false' : `(SELECT count(*) FROM part${rest}) = ${limitOf(parts, rest)}`;
+    const sorted = isByRelevance ? 'l.standing' : isCounted(query.sort) ? 'NULL' : column;
+    const key = isByRelevance
+      ? `tier * 1000 + score * (1 + ${STANDING / 100}::float8 * sorted)`
+      : isCounted(query.sort)
+        ? column
+        : 'sorted';
+    const counted = isCounted(query.sort) ? 'JOIN listing_popularity p ON p.listing_id = id' : '';
     return `
-      WITH ${foundOf({ ...query, pricingModel: 'per_call' }, most + 1, bind)},
-        counted AS (SELECT count(*)::int AS matches FROM found),
-        rated AS MATERIALIZED (SELECT id, p.reliability AS key FROM found JOIN listing_popularity p ON ${range}
-          WHERE (SELECT matches FROM counted) <= ${bind(most, 'bigint')})
-      SELECT (SELECT matches FROM counted), (SELECT count(*)::int FROM rated) AS rated, ${PAGE}
-      FROM (
-        SELECT id, key FROM rated ORDER BY ${inOrder(query)}
-        LIMIT ${bind(query.limit, 'bigint')} OFFSET ${bind(offset, 'bigint')}) page`;
+      WITH ${partsOf(query, question, parts, bind)}
+      found AS MATERIALIZED (SELECT l.id, ${sorted} AS sorted, ${columns} FROM listings l WHERE ${found}),
+      scored AS MATERIALIZED (SELECT id, sorted, ${tier} AS tier, ${had} AS had, ${score} AS score FROM found),
+      fitting AS MATERIALIZED (SELECT id, sorted, tier, score FROM scored WHERE had >= ${floor} ${fits}),
+      placed AS MATERIALIZED (SELECT id, ${key} AS key FROM fitting ${counted})
+      SELECT (SELECT count(*)::int FROM fitting) AS matches, page.*, best.*,
+        ARRAY(SELECT id FROM scored ORDER BY tier DESC, score DESC, id DESC LIMIT 3) AS near,
+        ${isPartial} AS "isPartial"${facets}
+      FROM (${pageOf(query, 'placed', bind)}) page,
+        (SELECT coalesce(max(had), 0) / ${question.mass} AS strength, coalesce(max(tier), 0) > 0 AS "hasAll" FROM scored) best`;
   });
+
+/** Finds the parts: CTEs, which are read as far as their limits, but planned without, so that PostgreSQL uses the index. */
+const partsOf = (query: Query, question: Question, parts: Part[], bind: Bind): string =>
+  parts
+    .map((part, index) => {
+      const [filters, match] = [conditionsOf(query, bind).join(' AND '), matchOf(question, part, bind)];
+      const isActive = query.inEveryState ? 'true' : ACTIVE;
+      const limit = `LIMIT ${limitOf(parts, index)}`;
+      if (part.of === 'bestsellers')
+        return `part${index} AS MATERIALIZED (
+          SELECT l.place FROM (
+            SELECT listing_id FROM listing_popularity WHERE is_active
+            ORDER BY popularity DESC, listing_id DESC LIMIT ${BESTSELLERS}) p,
+            LATERAL (SELECT l.ctid AS place FROM listings l WHERE l.id = p.listing_id AND ${filters} AND ${match}) l ${limit}), `;
+      const [first, then] =
+        part.of === 'texts'
+          ? [`${filters} AND ${match}`, 'true']
+          : part.of === 'names'
+            ? [match, filters]
+            : [filters, match];
+      return `all${index} AS MATERIALIZED (
+          SELECT l.ctid AS place, ${SELECTED[part.of]} FROM listings l WHERE ${isActive} AND ${first}),
+        part${index} AS MATERIALIZED (SELECT place FROM all${index} l WHERE ${then} ${limit}), `;
+    })
+    .join('');
+
+/** How much is read of a part. */
+function limitOf(parts: Part[], index: number): string {
+  const { most, enough } = parts[index]!;
+  const before = parts.slice(0, index).map((_, each) => `(SELECT count(*) FROM part${each})`);
+  return enough === undefined ? `${most}` : `CASE WHEN ${before.join(' + ')} < ${enough} THEN ${most} ELSE 0 END`;
+}
+
+function matchOf({ must }: Question, { query, of }: Pick<Part, 'query' | 'of'>, bind: Bind): string {
+  if (of === 'names') {
+    const named = `${NAMED} @@ ${bind(query, 'tsquery')}`;
+    return must === null ? named : `${named} AND l.search @@ ${bind(must, 'tsquery')}`;
+  }
+  // In one query with it: alone, what must not be there is looked for in the whole index.
+  return `l.search @@ ${bind(must === null || must === query ? query : `(${query}) & ${must}`, 'tsquery')}`;
+}
 
 /** Returns the listings of a page as JSON. */
-export const shown = ({ inEveryState = false }: Query, ids: string[]): Bound =>
+export const shown = ({ inEveryState = false }: WantedListings, ids: string[]): Bound =>
   prepared(
     (bind) => `
       SELECT coalesce('[' || string_agg(${VIEW_JSON}::text, ',' ORDER BY page.place) || ']', '[]') AS "itemsJson"
@@ -167,38 +218,23 @@ export const shown = ({ inEveryState = false }: Query, ids: string[]): Bound =>
       WHERE l.status = 'active' OR ${bind(inEveryState, 'boolean')}`,
   );
 
-/** Counts the matches in a random sample of listings. */
-export const matchesInSample = (query: Query, size: number): Bound =>
-  prepared((bind) => `SELECT count(*)::int AS hits FROM (${sampleOf(query, size, bind)}) sampled WHERE fits`);
-
-/** A matching listing, and the share of the matches in a sample that are not behind it in the order. */
-export interface Landmark extends PageEnd {
-  share: number;
-}
-
-/** Returns matches in a random sample of listings, in the requested order: all, or some hundred at equal distances. */
-export const landmarksOf = (query: Query, size: number): Bound =>
+export const nearNames = (ids: string[]): Bound =>
   prepared(
     (bind) => `
-      WITH matching AS MATERIALIZED (SELECT id, key FROM (${sampleOf(query, size, bind)}) sampled WHERE fits),
-        placed AS (
-          SELECT key, id, row_number() OVER (ORDER BY ${inOrder(query)}) AS place, count(*) OVER () AS hits
-          FROM ${keyed(query, 'matching')} keyed)
-      SELECT coalesce(
-        json_agg(json_build_object('key', key::text, 'id', id, 'share', place / hits::float8) ORDER BY place), '[]') AS landmarks
-      FROM placed WHERE place % greatest(hits / ${LANDMARKS}, 1) = 0`,
+      SELECT l.id, l.slug, l.name FROM unnest(${bind(ids, 'uuid[]')}) WITH ORDINALITY AS near (id, place)
+      JOIN listings l ON l.id = near.id ORDER BY near.place`,
   );
 
-/** Returns the query of a text and its spelling correction, both as PostgreSQL prints them. */
-export const correction = (text: string): Bound =>
-  prepared(
-    (bind) =>
-      `SELECT asked::text, corrected_query(asked)::text AS corrected FROM (SELECT ${parsed(text, bind)} AS asked) texts`,
-  );
-
-const LANDMARKS = 250;
+/** The columns of filters. */
+const FILTERED = `l.id, l.status, l.provider_id, l.category_id, l.pricing_model, l.delivery_type, l.price_micros, l.is_live`;
+/** What is kept of the listings of a part for its second condition; the words of a listing are large. */
+const SELECTED = { texts: 'NULL', names: FILTERED, filtered: `${FILTERED}, l.search` };
+/** The expression of an index. */
+const NAMED = `ts_filter(l.search, '{a,b}')`;
 const ACTIVE = `l.status = 'active'`;
-const MOST_RELIABLE = '9223372036854775807::bigint';
+
+/** Aggregates listings, which are already in order, into a page. */
+const PAGE = `coalesce(array_agg(id), '{}') AS ids, (array_agg(key))[count(*)]::text AS key`;
 
 /**
  * Builds a statement that PostgreSQL plans for the values of each execution, because the most selective index depends
@@ -220,104 +256,38 @@ function prepared(write: (bind: Bind) => string): Bound {
   return [{ name, text }, values];
 }
 
-/**
- * websearch_to_tsquery accepts any input. The `english` configuration stems English words ("translations" finds
- * "translator") and keeps words of other languages whole; `simple` would stem none.
- */
-const parsed = (text: string, bind: Bind): string =>
-  `websearch_to_tsquery('pg_catalog.english', ${bind(text, 'text')})`;
-
 function conditionsOf(query: Query, bind: Bind): string[] {
-  const conditions = [...(query.inEveryState ? [] : [ACTIVE]), ...filtersOf(query, bind)];
-  return query.sellerId ? [`l.provider_id = ${bind(query.sellerId, 'uuid')}`, ...conditions] : conditions;
+  const { categoryId, deliveryType, pricingModel, minPriceMicros, maxPriceMicros, live, minSuccess, sellerId } = query;
+  const conditions = query.inEveryState ? [] : [ACTIVE];
+  if (sellerId !== undefined) conditions.push(`l.provider_id = ${bind(sellerId, 'uuid')}`);
+  if (query.must) conditions.push(`l.search @@ ${bind(query.must, 'tsquery')}`);
+  if (query.named) conditions.push(`${NAMED} @@ ${bind(query.named, 'tsquery')}`);
+  if (categoryId !== undefined) conditions.push(`l.category_id = ${bind(categoryId, 'uuid')}`);
+  if (pricingModel !== undefined) conditions.push(`l.pricing_model = ${bind(pricingModel, 'text')}`);
+  if (deliveryType !== undefined) conditions.push(`l.delivery_type = ${bind(deliveryType, 'text')}`);
+  if (minPriceMicros !== undefined) conditions.push(`l.price_micros >= ${bind(minPriceMicros, 'bigint')}`);
+  if (maxPriceMicros !== undefined) conditions.push(`l.price_micros <= ${bind(maxPriceMicros, 'bigint')}`);
+  if (live) conditions.push(`l.pricing_model = 'per_call' AND l.is_live`);
+  if (minSuccess !== undefined)
+    conditions.push(`l.pricing_model = 'per_call' AND EXISTS (SELECT FROM listing_quality quality
+      WHERE quality.listing_id = l.id AND quality.success_rate_30d >= ${bind(minSuccess, 'float8')})`);
+  return conditions;
 }
 
-/**
- * The column `fits` of a prepared statement. The text is parsed in a subquery, because otherwise it would be parsed
- * again for each listing.
- */
-const fitsOf = (query: Query, bind: Bind): string =>
-  `${filtersOf(query, bind, (text) => `(SELECT ${parsed(text, bind)})`).join(' AND ')} AS fits`;
-
-function filtersOf(query: Query, bind: Bind, parse = (text: string): string => parsed(text, bind)): string[] {
-  const { text, tsquery, categoryId, deliveryType, live } = query;
-  const filters = priceFiltersOf(query, bind);
-  if (tsquery !== undefined) filters.push(`l.search @@ ${bind(tsquery, 'tsquery')}`);
-  else if (text !== undefined) filters.push(`l.search @@ ${parse(text)}`);
-  if (categoryId !== undefined) filters.push(`l.category_id = ${bind(categoryId, 'uuid')}`);
-  if (deliveryType !== undefined) filters.push(`l.delivery_type = ${bind(deliveryType, 'text')}`);
-  if (live) filters.push('l.is_live');
-  return filters;
-}
-
-/** The filters that restrict the price or the pricing model. Live listings always have the model `per_call`. */
-function priceFiltersOf({ pricingModel, minPriceMicros, maxPriceMicros, live }: Query, bind: Bind): string[] {
-  const filters: string[] = live ? [`l.pricing_model = 'per_call'`] : [];
-  if (pricingModel !== undefined) filters.push(`l.pricing_model = ${bind(pricingModel, 'text')}`);
-  if (minPriceMicros !== undefined) filters.push(`l.price_micros >= ${bind(minPriceMicros, 'bigint')}`);
-  if (maxPriceMicros !== undefined) filters.push(`l.price_micros <= ${bind(maxPriceMicros, 'bigint')}`);
-  return filters;
-}
-
-/** Restricts listings to a part of the order. */
-function within({ sort }: Query, { after, until }: Range, bind: Bind): string[] {
-  const { column, type, isAscending } = ORDERS[sort];
-  const key = `(${column}, ${isCounted(sort) ? 'p.listing_id' : 'l.id'})`;
-  const at = (end: PageEnd): string => `(${bind(end.key, type)}, ${bind(end.id, 'uuid')})`;
-  return [
-    ...(after ? [`${key} ${isAscending ? '>' : '<'} ${at(after)}`] : []),
-    ...(until ? [`${key} ${isAscending ? '<=' : '>='} ${at(until)}`] : []),
-  ];
-}
-
-/** Whether a position is after another one in the order. */
-export function isAfter({ sort }: Query, position: PageEnd, other: PageEnd): boolean {
-  if (position.id === other.id) return false;
+/** Restricts listings to those after a position in the order. */
+function behind({ sort, after }: Query, bind: Bind, key = 'key', id = 'id'): string[] {
+  if (!after) return [];
   const { type, isAscending } = ORDERS[sort];
-  // Times are compared as text, since PostgreSQL prints all of them in UTC.
-  const [key, otherKey] = type === 'bigint' ? [BigInt(position.key), BigInt(other.key)] : [position.key, other.key];
-  return (key > otherKey || (key === otherKey && position.id > other.id)) === isAscending;
+  return [`(${key}, ${id}) ${isAscending ? '>' : '<'} (${bind(after.key, type)}, ${bind(after.id, 'uuid')})`];
 }
 
-/** Restricts a scan to the part of the order's index that contains all matches. */
-function rangeOf(query: Query, bind: Bind): string[] {
-  if (isByPrice(query.sort)) return priceFiltersOf(query, bind);
-  if (query.sort !== 'reliable') return [];
-  // Listings that are not per_call have the reliability 0. If the filters exclude all per_call listings, the scan
-  // starts at 0.
-  const perCall = [ACTIVE, `l.pricing_model = 'per_call'`, ...priceFiltersOf(query, bind)].join(' AND ');
-  return [
-    `p.reliability <= (SELECT CASE WHEN EXISTS (SELECT FROM listings l WHERE ${perCall}) THEN ${MOST_RELIABLE} ELSE 0 END)`,
-  ];
+const windowOf = ({ after, offset, limit }: Query, bind: Bind): string =>
+  `LIMIT ${bind(limit, 'bigint')} OFFSET ${bind(after ? 0 : offset, 'bigint')}`;
+
+/** Sorts listings that have `id` and `key`, and returns their page. */
+function pageOf(query: Query, listings: string, bind: Bind): string {
+  const way = ORDERS[query.sort].isAscending ? 'ASC' : 'DESC';
+  const range = behind(query, bind).join('');
+  return `SELECT ${PAGE} FROM (
+    SELECT id, key FROM ${listings} ${range && `WHERE ${range}`} ORDER BY key ${way}, id ${way} ${windowOf(query, bind)}) page`;
 }
-
-/**
- * The first `most` matches. They are read from a subquery without a LIMIT, because with it PostgreSQL prefers to scan
- * all listings if it expects many matches, which takes seconds if there are few.
- */
-const foundOf = (query: Query, most: number, bind: Bind): string =>
-  `matching AS MATERIALIZED (
-     SELECT l.id, ${knownKey(query)} AS key FROM listings l WHERE ${conditionsOf(query, bind).join(' AND ')}),
-   found AS MATERIALIZED (SELECT * FROM matching LIMIT ${bind(most, 'bigint')})`;
-
-const sampleOf = (query: Query, size: number, bind: Bind): string =>
-  `SELECT l.id, ${knownKey(query)} AS key, ${fitsOf(query, bind)} FROM listings l WHERE ${ACTIVE}
-   ORDER BY right(l.id::text, 8) COLLATE "C" LIMIT ${bind(size, 'bigint')}`;
-
-/**
- * The sort key if it is in `listings`. Popularity and reliability are in another table and are looked up only for
- * listings that are sorted by them.
- */
-const knownKey = ({ sort }: Query): string => (isCounted(sort) ? 'NULL' : ORDERS[sort].column);
-const keyed = ({ sort }: Query, listings: string): string =>
-  isCounted(sort)
-    ? `(SELECT counted.id, ${ORDERS[sort].column} AS key FROM ${listings} counted JOIN listing_popularity p ON p.listing_id = counted.id)`
-    : listings;
-
-const inOrder = ({ sort }: Query, by = ''): string => {
-  const way = ORDERS[sort].isAscending ? 'ASC' : 'DESC';
-  return `${by}key ${way}, ${by}id ${way}`;
-};
-
-/** Aggregates listings, which are already in order, into a page. */
-const PAGE = `coalesce(array_agg(id), '{}') AS ids, (array_agg(key))[count(*)]::text AS key`;

@@ -71,6 +71,7 @@ describe('the life of a listing', () => {
       category: { id: category.id, name: category.name, slug: category.slug },
       inputSchema: null,
       exampleInput: null,
+      outputSchema: null,
     });
 
     expect(await service.ask(getListingCards, { ids: [created.id, seller.accountId] })).toEqual({
@@ -132,5 +133,43 @@ describe('the life of a listing', () => {
       expect(service.received.removed).toMatchObject([{ listingId: created.id }]);
       expect(service.received.touched).toEqual(Array(5).fill({ listingId: created.id, slugs: ['weather'] }));
     });
+  });
+
+  it('is offered with its schemas and its example, as it is shown', async () => {
+    const schemas = { input_schema: { type: 'object' }, example_input: { at: 'a' }, output_schema: { type: 'array' } };
+    const { id } = await create(service, principal(), schemas);
+    const { inputSchema, exampleInput, outputSchema } = await service.ask(getOffering, { ref: id });
+    expect([inputSchema, exampleInput, outputSchema].map((text) => JSON.parse(text!) as unknown)).toEqual(
+      Object.values(schemas),
+    );
+  });
+
+  it('keeps an example that fits its schema, whatever changes at the same time', async () => {
+    const seller = principal();
+    const of = (type: string) => ({ type: 'object', properties: { at: { type } }, required: ['at'] });
+    const { id } = await create(service, seller, {
+      ...perCall,
+      name: 'Tides',
+      input_schema: of('string'),
+      example_input: { at: 'a' },
+    });
+    const change = (fields: object) =>
+      service.ask(updateListing, { listing_id: id, ...fields }, { principal: seller }).then(
+        () => true,
+        () => false,
+      );
+    for (let round = 0; round < 5; round++) {
+      await change({ input_schema: of('string'), example_input: { at: 'a' } });
+      const changed = await Promise.all([
+        change({ input_schema: { type: 'object', properties: { at: {} } } }),
+        change({ input_schema: of('number'), example_input: { at: 7 } }),
+        change({ example_input: { at: 'b' } }),
+        change({ description: 'Changed meanwhile.' }),
+      ]);
+      expect(changed[1]).toBe(true);
+      const { input_schema, example_input } = await service.ask(getListing, { ref: id });
+      const wanted = (input_schema as { properties: { at: { type?: string } } }).properties.at.type;
+      expect([undefined, typeof example_input!.at]).toContain(wanted);
+    }
   });
 });

@@ -46,7 +46,7 @@ describe('an operator', () => {
   const patch = (values: { status?: 'draft' | 'active'; name?: string }) =>
     service.ask(updateListing, { listing_id: listing.id, ...values }, { principal: owner });
   const trail = async () =>
-    (await latestOperatorActions(database, 100))
+    (await latestOperatorActions(database, 100)).actions
       .filter(({ subject }) => subject === listing.id)
       .map(({ operator, command, reason }) => [operator, command, reason]);
 

@@ -3,7 +3,7 @@ import { getListing, updateListing } from '@market/contracts/catalog';
 import { endpointChanged } from '@market/contracts/gateway';
 import { agentRegistered } from '@market/contracts/identity';
 import { paymentCompleted, sellerStandingChanged, subscriptionStarted } from '@market/contracts/payments-ledger';
-import { listingRated } from '@market/contracts/reputation';
+import { listingPopularityMeasured, listingRated } from '@market/contracts/reputation';
 import { newId } from '@market/kernel';
 import { eventually } from '@market/testing';
 import fc from 'fast-check';
@@ -43,6 +43,38 @@ describe('what others tell the catalog', () => {
       )
     )[0];
   const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString();
+
+  it('takes what costs something off the market while no route can pay its seller, unless it owes fees, too', async () => {
+    const seller = principal();
+    const [paid, free, others] = [
+      await listingOf(seller),
+      (await create(service, seller, { ...perCall, pricing_amount: 0 })).id,
+      await listingOf(principal()),
+    ];
+    const statuses = async () =>
+      (await Promise.all([paid, free, others].map(statusOf))).map((listing) => listing!.status);
+    service.ledger.unpayable.add(seller.accountId);
+    await eventually(async () => expect(await statuses()).toEqual(['suspended', 'active', 'active']));
+    expect((await create(service, seller, perCall)).status).toBe('suspended');
+    service.ledger.isDown = true;
+    const isOverdue = (version: number, value: boolean) =>
+      service.deliver(sellerStandingChanged, [
+        { payload: { sellerId: seller.accountId, version, isOverdue: value, changedAt: new Date().toISOString() } },
+      ]);
+    await isOverdue(1, true);
+    service.ledger.unpayable.clear();
+    service.ledger.isDown = false;
+    const isKnown = async (): Promise<boolean> =>
+      (
+        await service.sql<{ is_unpayable: boolean }>('SELECT is_unpayable FROM providers WHERE id = $1', [
+          seller.accountId,
+        ])
+      )[0]!.is_unpayable;
+    await eventually(async () => expect(await isKnown()).toBe(false));
+    expect(await statuses()).toEqual(['suspended', 'active', 'active']);
+    await isOverdue(2, false);
+    expect(await statuses()).toEqual(['active', 'active', 'active']);
+  });
 
   describe('of sellers that owe fees', () => {
     const standing = (seller: Principal, version: number, isOverdue: boolean) =>
@@ -225,6 +257,7 @@ describe('what others tell the catalog', () => {
       listingId,
       grossMicros: '10000',
       feeMicros: '500',
+      feeReceivedMicros: '0',
       sellerStatusCode: 200,
       latencyMs: 5,
       requestDigest: '0'.repeat(64),
@@ -232,7 +265,7 @@ describe('what others tell the catalog', () => {
       completedAt: new Date().toISOString(),
     });
 
-    it('makes popular what was paid for and delivered, and counts a repeated event once', async () => {
+    it('counts what was paid for and delivered, a repeated event once', async () => {
       const [two, none, three] = [
         await listingOf(principal()),
         await listingOf(principal()),
@@ -247,8 +280,6 @@ describe('what others tell the catalog', () => {
         service.deliver(paymentCompleted, [...events].reverse()),
         ...events.map((event) => service.deliver(paymentCompleted, [event, event])),
       ]);
-      const { items } = await service.search({ sort: 'popular', page: 1, limit: 100 });
-      expect(items.map(({ id }) => id).filter((id) => [two, none, three].includes(id))).toEqual([three, two, none]);
       expect(
         await service.sql(
           'SELECT completed_calls::int AS calls FROM listing_popularity WHERE listing_id = ANY($1) ORDER BY 1',
@@ -257,7 +288,7 @@ describe('what others tell the catalog', () => {
       ).toEqual([{ calls: 0 }, { calls: 2 }, { calls: 3 }]);
     });
 
-    it('makes popular what was subscribed to as well, once an event', async () => {
+    it('counts what was subscribed to as well, once an event', async () => {
       const [subscribed, called] = [await listingOf(principal()), await listingOf(principal())];
       const started = (): PayloadOf<typeof subscriptionStarted> => ({
         subscriptionId: newId(),
@@ -267,6 +298,7 @@ describe('what others tell the catalog', () => {
         listingId: subscribed,
         pricingModel: 'free',
         grossMicros: '0',
+        feeReceivedMicros: '0',
         startedAt: new Date().toISOString(),
       });
       const events = Array.from({ length: 3 }, () => ({ id: newId(), payload: started() }));
@@ -275,14 +307,40 @@ describe('what others tell the catalog', () => {
         service.deliver(subscriptionStarted, [...events, ...events]),
         service.deliver(paymentCompleted, [{ payload: completed(called) }]),
       ]);
-      const { items } = await service.search({ sort: 'popular', page: 1, limit: 100 });
-      expect(items.map(({ id }) => id).filter((id) => [subscribed, called].includes(id))).toEqual([subscribed, called]);
       expect(
         await service.sql('SELECT completed_calls::int AS purchases FROM listing_popularity WHERE listing_id = $1', [
           subscribed,
         ]),
       ).toEqual([{ purchases: 3 }]);
     });
+  });
+
+  it('of popularity orders the popular: the latest version, in whatever order and however often they come', async () => {
+    const ids = [await listingOf(principal()), await listingOf(principal()), await listingOf(principal())];
+    const [most, less, gone] = ids as [string, string, string];
+    const measured = (listingId: string, version: number, popularity: number) => ({
+      payload: { listingId, version, popularity },
+    });
+    await service.deliver(listingPopularityMeasured, [measured(less, 1, 900), measured(less, 3, 300)]);
+    await service.deliver(listingPopularityMeasured, [
+      measured(gone, 2, 0),
+      measured(less, 2, 700),
+      measured(most, 1, 400),
+      measured(newId(), 1, 1_000_000_000),
+    ]);
+    await service.deliver(listingPopularityMeasured, [measured(gone, 1, 800), measured(less, 1, 900)]);
+    const { items } = await service.search({ sort: 'popular', page: 1, limit: 100 });
+    expect(items.map(({ id }) => id).filter((id) => ids.includes(id))).toEqual([most, less, gone]);
+    // Searches read a coarse standing with the match.
+    await service.deliver(listingPopularityMeasured, [measured(most, 2, 500_000_000)]);
+    await eventually(async () =>
+      expect(await service.sql('SELECT standing FROM listings WHERE id = ANY($1) ORDER BY 1', [ids])).toEqual([
+        { standing: 0 },
+        { standing: 0 },
+        { standing: 20 },
+      ]),
+    );
+    expect(await service.sql('SELECT 1 FROM listing_popularity WHERE standing <> known_standing')).toEqual([]);
   });
 
   describe('of reviews', () => {

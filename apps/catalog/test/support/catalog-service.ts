@@ -20,7 +20,8 @@ import {
 } from '@market/contracts/catalog';
 import { provisionEndpoint } from '@market/contracts/gateway';
 import { getAgents } from '@market/contracts/identity';
-import { newId } from '@market/kernel';
+import { findUnpayableSellers } from '@market/contracts/payments-ledger';
+import { newId, UnavailableError } from '@market/kernel';
 import {
   inProcessTransport,
   MessageBus,
@@ -68,6 +69,8 @@ export interface CatalogService {
     ) => OutputOf<typeof provisionEndpoint> | Promise<OutputOf<typeof provisionEndpoint>>;
   };
   readonly identity: { asked: string[] };
+  /** The fake ledger; the sellers that it can pay nothing. */
+  readonly ledger: { unpayable: Set<string>; isDown: boolean };
   /** Executes one statement as the owner of the tables. */
   sql<Row extends pg.QueryResultRow>(statement: string, values?: unknown[]): Promise<Row[]>;
   /** Opens a transaction for several statements. */
@@ -88,6 +91,7 @@ export async function startCatalog(env: Record<string, string> = {}): Promise<Ca
     }),
   };
   const identity = { asked: [] as string[] };
+  const ledger: CatalogService['ledger'] = { unpayable: new Set(), isDown: false };
   const links = {
     gateway: await connectFake(transport, 'gateway', provisionEndpoint, (input) => {
       gateway.provisioned.push(input);
@@ -97,7 +101,10 @@ export async function startCatalog(env: Record<string, string> = {}): Promise<Ca
       identity.asked.push(...ids);
       return { agents: ids.map(agentOf) };
     }),
-    'payments-ledger': await transport.connect('payments-ledger', topology['payments-ledger']),
+    'payments-ledger': await connectFake(transport, 'payments-ledger', findUnpayableSellers, ({ sellerIds }) => {
+      if (ledger.isDown) throw new UnavailableError('PostgreSQL');
+      return { sellerIds: sellerIds.filter((id) => ledger.unpayable.has(id)) };
+    }),
     'api-gateway': await transport.connect('api-gateway', topology['api-gateway']),
   };
   const received: CatalogService['received'] = { changed: [], removed: [], touched: [], worked: [] };
@@ -139,6 +146,7 @@ export async function startCatalog(env: Record<string, string> = {}): Promise<Ca
     received,
     gateway,
     identity,
+    ledger,
     sql: async <Row extends pg.QueryResultRow>(statement: string, values?: unknown[]) =>
       (await pool.query<Row>(statement, values)).rows,
     async transaction() {

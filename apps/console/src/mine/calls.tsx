@@ -13,10 +13,13 @@ import { useCalls } from './owner-queries.js';
 const STATES = [
   'payment_required',
   'payment_pending',
+  'paid',
   'forwarding',
+  'settling',
   'succeeded',
   'seller_failed',
   'seller_refused',
+  'refund_due',
   'refunded',
   'expired',
 ];

@@ -1,7 +1,7 @@
 import type { Balance, GatewayRequest, LedgerEntry } from '@market/sdk';
 import { useMemo } from 'react';
 import { Link } from 'wouter';
-import { count, dayName, exactUsd, microsOfCents, percent, shortUsd } from '../lib/format.js';
+import { count, dayName, exactUsd, microsOfCents, shortUsd } from '../lib/format.js';
 import { useTitle } from '../lib/use-title.js';
 import { BarChart } from '../parts/charts.js';
 import { Empty, Loaded } from '../parts/states.js';
@@ -11,7 +11,7 @@ import { useBalance, useKeys, useOwnListings, useRecentCalls, useRecentEntries }
 
 const DAYS = 30;
 const DAY_MS = 86_400_000;
-const FAILED: ReadonlySet<string> = new Set(['seller_failed', 'refunded']);
+const FAILED: ReadonlySet<string> = new Set(['seller_failed', 'refund_due', 'refunded']);
 
 /** The last thirty days of an agent, and its open tasks. */
 export function Overview() {
@@ -162,7 +162,7 @@ function shareOfDelivered(calls: GatewayRequest[]): string {
   const failed = calls.filter(({ status }) => FAILED.has(status)).length;
   return delivered + failed === 0
     ? 'No call was delivered or failed yet.'
-    : `${percent(delivered / (delivered + failed))} of the calls that were paid for were delivered.`;
+    : `${count(delivered)} of ${count(delivered + failed)} paid calls were delivered.`;
 }
 
 /** Returns local midnights, oldest first, today's last. */

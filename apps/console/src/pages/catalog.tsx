@@ -10,7 +10,13 @@ import { Paged } from '../parts/paged.js';
 import { Empty } from '../parts/states.js';
 import { Price } from '../parts/values.js';
 
-const SORTS = { newest: 'Newest', popular: 'Most bought', price_low: 'Cheapest first', price_high: 'Dearest first' };
+const SORTS = {
+  relevance: 'Best match',
+  newest: 'Newest',
+  popular: 'Most bought',
+  price_low: 'Cheapest first',
+  price_high: 'Dearest first',
+};
 const PRICING = ['free', 'per_call', 'monthly', 'yearly'] as const;
 const DELIVERY = ['api', 'webhook', 'streaming', 'batch', 'file'] as const;
 const FILTERS = ['q', 'category', 'pricing_model', 'delivery_type', 'min_price', 'max_price', 'seller'] as const;
@@ -20,7 +26,7 @@ export function Catalog() {
   const [get, set] = useFilters();
   const listings = useListings({
     ...(Object.fromEntries(FILTERS.flatMap((name) => (get(name) ? [[name, get(name)]] : []))) as ListingQuery),
-    sort: (get('sort') || 'newest') as ListingQuery['sort'],
+    sort: (get('sort') || undefined) as ListingQuery['sort'],
     page: Number(get('page') || 1),
     limit: 24,
   });
@@ -35,7 +41,12 @@ export function Catalog() {
         <Choice name="delivery_type" label="Delivery" options={DELIVERY.map((name) => [name, words(name)])} />
         <Typed name="min_price" label="From $" className="narrow" inputMode="decimal" />
         <Typed name="max_price" label="To $" className="narrow" inputMode="decimal" />
-        <Choice name="sort" label="Order" options={Object.entries(SORTS)} first={null} />
+        <Choice
+          name="sort"
+          label="Order"
+          options={Object.entries(SORTS).slice(1)}
+          first={get('q') ? SORTS.relevance : SORTS.newest}
+        />
       </form>
       {get('seller') && (
         <p>
@@ -71,6 +82,16 @@ export function Catalog() {
   );
 }
 
+/** What speaks for a listing, as far as it is known. */
+const proofOf = ({ quality, rating }: Listing): string[] => [
+  ...(quality?.live ? ['works now'] : []),
+  ...(typeof quality?.success_rate_30d === 'number'
+    ? [`${Math.round(quality.success_rate_30d * 100)} % delivered`]
+    : []),
+  ...(typeof quality?.p50_ms_30d === 'number' ? [`${quality.p50_ms_30d} ms`] : []),
+  ...(rating ? [`★ ${rating.average} (${rating.count})`] : []),
+];
+
 export const Card = ({ listing }: { listing: Listing }) => (
   <li className="card listing">
     <h2>
@@ -78,7 +99,7 @@ export const Card = ({ listing }: { listing: Listing }) => (
     </h2>
     <p className="clamp">{listing.description}</p>
     <p className="row between foot">
-      <span className="muted clip">{listing.provider.display_name}</span>
+      <span className="muted clip">{[listing.provider.display_name, ...proofOf(listing)].join(' · ')}</span>
       <strong>
         <Price listing={listing} />
       </strong>

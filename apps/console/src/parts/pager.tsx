@@ -21,7 +21,7 @@ export function Pager({
   return (
     <nav className="pager" aria-label={`Pages of ${many}`}>
       <span className="muted">
-        {pages.total_is_estimate ? 'About ' : ''}
+        {pages.total_is_estimate ? 'More than ' : ''}
         {count(total)} {total === 1 ? one : many}
         {totalPages > 1 && ` · page ${count(page)} of ${count(totalPages)}`}
       </span>

@@ -59,11 +59,13 @@ const TONES: Record<string, string> = {
   suspended: 'bad',
   revoked: 'bad',
   frozen: 'bad',
+  refund_due: 'warn',
   refunded: 'warn',
   seller_refused: 'warn',
   paused: 'warn',
   payment_pending: 'warn',
   forwarding: 'warn',
+  settling: 'warn',
 };
 
 /** A state as text and colour. */

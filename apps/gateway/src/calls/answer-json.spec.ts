@@ -49,7 +49,7 @@ describe('the gateway result', () => {
       charged_amount: { amount_cents: 0, currency: 'USD' },
       fees: { fee_rate: 0.05, fee_amount_cents: 0, seller_receives_cents: 0 },
       seller_status_code: 504,
-      error: { reason: 'timeout' },
+      error: { reason: 'timeout', message: 'The seller gave no complete answer in time; nothing was charged for it' },
       recovery: {
         next_action: 'retry_same_request',
         keep: ['X-Market-Relay-Request-Id', 'Idempotency-Key'],
@@ -67,7 +67,8 @@ describe('the gateway result', () => {
       latencyMs: 1,
     } as const;
     const recovery = '"recovery":{"next_action":"retry_after_delay","keep":[],"drop":[]}';
-    const end = `"error":{"reason":"seller_error"},${recovery},"seller_response":{"busy": true}}`;
+    const end = `nothing was charged for it"},${recovery},"seller_response":{"busy": true}}`;
+    expect(failedAnswer('id', broken, 500)).toContain('"error":{"reason":"seller_error","message":"');
     expect(failedAnswer('id', broken, 500).slice(-end.length)).toBe(end);
   });
 
@@ -83,8 +84,10 @@ describe('the gateway result', () => {
       ) as { recovery: { next_action: string } };
       return recovery.next_action;
     };
-    const retried = Array.from({ length: 100 }, (_, index) => 400 + index).filter(
-      (statusCode) => nextAction(statusCode) !== 'fix_request',
+    // The buyer's key is never forwarded, so these are refusals of the seller's own.
+    expect([401, 407].map(nextAction)).toEqual(['choose_another_listing', 'choose_another_listing']);
+    const retried = Array.from({ length: 100 }, (_, index) => 400 + index).filter((statusCode) =>
+      nextAction(statusCode).startsWith('retry'),
     );
     expect(retried.map((statusCode) => [statusCode, nextAction(statusCode)])).toEqual(
       [408, 425, 429].map((statusCode) => [statusCode, 'retry_same_request']),

@@ -1,6 +1,6 @@
 import type { executeCall } from '@market/contracts/gateway';
 import type { OutputOf } from '@market/contracts';
-import type { Transfer } from './payment-claims.js';
+import type { Transfer } from './money.js';
 
 export type CallOutput = OutputOf<typeof executeCall>;
 type PaymentRequired = Extract<CallOutput, { outcome: 'payment_required' }>;

@@ -2,11 +2,13 @@ import { callFailed } from '@market/contracts/gateway';
 import type { CallMoney, PaymentOffer } from '@market/contracts/payments-ledger';
 import type { Offering } from '@market/contracts/catalog';
 import type { RequestContext } from '@market/messaging';
-import { Database, GroupCommit, Outbox, sql, withParameters } from '@market/persistence';
-import { Injectable, Logger } from '@nestjs/common';
+import { Database, GroupCommit, GroupLookup, lookupSql, Outbox, sql, withParameters } from '@market/persistence';
+import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import type { SellerFailed } from '../egress/seller-outcome.js';
 import { EndpointHealth, type CalledEndpoint } from '../endpoints/endpoint-health.js';
+import { CallEvidence } from '../quality/call-evidence.js';
 import type { CallTime } from './metrics.js';
+import { WriteBehind } from './write-behind.js';
 
 /** A call as the gateway records it. */
 export interface CallRecord {
@@ -22,26 +24,26 @@ export interface CallRecord {
 interface CallPayment {
   paymentId: string;
   relayRequestId: string;
+  /** The rail and the route of the offer. */
+  provider: string;
+  scheme: string;
+  network: string;
 }
 
 interface Quote extends Omit<CallRecord, 'payment'> {
   offer: PaymentOffer;
 }
 
-/**
- * A call that only this attempt may make. The attempt holds the claim of the payment, or the lease of the record if the
- * call costs nothing.
- */
-export interface HeldCall extends CallRecord {
-  payment: (CallPayment & { transactionHash: string | null; retryUntil: string; isSigned?: true }) | null;
-  /** The fence of the claim or of the lease. */
-  fence: number;
-  /** The number of requests that the seller may have received, including this one. */
+/** An attempt at a call, whose lock is held. */
+export interface AttemptedCall extends CallRecord {
+  payment:
+    (CallPayment & { transactionHash: string | null; retryUntil: string; isSigned?: true; isReleasable?: true }) | null;
+  /** The number of this attempt, as far as earlier ones were recorded. */
   attempt: number;
   time: CallTime;
 }
 
-type Delivery = HeldCall & Result & { endpoint: CalledEndpoint };
+type Delivery = AttemptedCall & Result & { endpoint: CalledEndpoint };
 
 export interface Result {
   answer: string;
@@ -53,8 +55,7 @@ export interface Result {
 /** The results of the earlier attempts at a call. */
 export interface Earlier {
   result: StoredResult | null;
-  /** The number of claims that were released before the seller was called. They do not count as attempts. */
-  releasedClaims: number;
+  attempts: number;
 }
 
 export interface StoredResult extends Result {
@@ -68,13 +69,16 @@ export const RESULT_COLUMNS =
   'result_json AS answer, response_digest AS "answerDigest", seller_status_code AS "statusCode", latency_ms AS "latencyMs"';
 
 /** The columns that are stored for every call, and for every attempt at one. */
-export const CALL_COLUMNS =
+const CALL_COLUMNS =
   `id uuid, buyer_id uuid, seller_id uuid, listing_id uuid, listing_name text, listing_slug text, body_digest bytea,
-  gross_micros bigint, fee_micros bigint, net_micros bigint, fee_bps int, payment_id uuid, relay_request_id text` as const;
+  gross_micros bigint, fee_micros bigint, net_micros bigint, fee_bps int, payment_id uuid, relay_request_id text,
+  provider text, scheme text, network text` as const;
+/** A signature may have paid the offer on another chain than the one that was quoted first. */
+const ROUTE_PAID = 'provider = excluded.provider, scheme = excluded.scheme, network = excluded.network';
 const ATTEMPT_COLUMNS =
-  `${CALL_COLUMNS}, transaction_hash text, fence int, seller_status_code int, latency_ms int` as const;
+  `${CALL_COLUMNS}, transaction_hash text, attempts int, seller_status_code int, latency_ms int` as const;
 
-export const toCallRow = ({ id, buyerId, listing, bodyDigest, money, payment }: CallRecord) => ({
+const toCallRow = ({ id, buyerId, listing, bodyDigest, money, payment }: CallRecord) => ({
   id,
   buyer_id: buyerId,
   seller_id: listing.sellerId,
@@ -88,24 +92,33 @@ export const toCallRow = ({ id, buyerId, listing, bodyDigest, money, payment }: 
   fee_bps: money.feeBps,
   payment_id: payment?.paymentId,
   relay_request_id: payment?.relayRequestId,
+  provider: payment?.provider,
+  scheme: payment?.scheme,
+  network: payment?.network,
 });
-const toAttemptRow = (call: HeldCall, { statusCode, latencyMs }: { statusCode: number; latencyMs: number }) => ({
+const toAttemptRow = (call: AttemptedCall, { statusCode, latencyMs }: { statusCode: number; latencyMs: number }) => ({
   ...toCallRow(call),
   transaction_hash: call.payment?.transactionHash,
-  fence: call.fence,
+  attempts: call.attempt,
   seller_status_code: statusCode,
   latency_ms: latencyMs,
 });
 
-const insertQuotes = withParameters(
-  { quotes: `${CALL_COLUMNS}, provider text, scheme text, network text, offer_expires_at timestamptz` },
-  ({ quotes }) =>
-    sql(
-      'gateway-requests.insert-quotes',
-      `INSERT INTO gateway_requests (${quotes.columns}, status)
+const paymentOf = (offer: PaymentOffer): CallPayment => ({
+  paymentId: offer.payment_id,
+  relayRequestId: offer.relay_request_id,
+  provider: offer.provider,
+  scheme: offer.retry_headers['X-Market-Payment-Scheme']!,
+  network: offer.requirements.network,
+});
+
+const insertQuotes = withParameters({ quotes: `${CALL_COLUMNS}, offer_expires_at timestamptz` }, ({ quotes }) =>
+  sql(
+    'gateway-requests.insert-quotes',
+    `INSERT INTO gateway_requests (${quotes.columns}, status)
        SELECT ${quotes.columns}, 'payment_required' FROM ${quotes.table}
        ON CONFLICT (id) DO NOTHING`,
-    ),
+  ),
 );
 
 /**
@@ -127,7 +140,7 @@ const storeDeliveries = withParameters(
          INSERT INTO gateway_requests AS g (${calls.columns}, status, billable, completed_at, settled_at)
          SELECT ${calls.columns}, 'succeeded', true, now(), CASE WHEN payment_id IS NULL THEN now() END FROM ${calls.table}
          ON CONFLICT (id) DO UPDATE SET
-           status = 'succeeded', transaction_hash = excluded.transaction_hash, fence = excluded.fence, billable = true, lease_until = NULL,
+           status = 'succeeded', ${ROUTE_PAID}, transaction_hash = excluded.transaction_hash, attempts = excluded.attempts, billable = true,
            seller_status_code = excluded.seller_status_code, latency_ms = excluded.latency_ms,
            error_code = NULL, result_json = excluded.result_json,
            response_digest = excluded.response_digest, completed_at = excluded.completed_at, settled_at = excluded.settled_at
@@ -138,20 +151,35 @@ const storeDeliveries = withParameters(
     ),
 );
 
-const markForwarding = sql(
-  'gateway-requests.mark-forwarding',
-  `UPDATE gateway_requests SET status = 'forwarding', fence = $2, transaction_hash = coalesce($3, transaction_hash)
-   WHERE id = $1 AND billable IS NOT TRUE AND fence <= $2`,
+const markForwarding = withParameters(
+  { calls: `${CALL_COLUMNS}, transaction_hash text, attempts int`, timeout_ms: 'int' },
+  ({ calls, timeout_ms }) =>
+    sql(
+      'gateway-requests.mark-forwarding',
+      `INSERT INTO gateway_requests AS g (${calls.columns}, status, forwarding_until)
+       SELECT ${calls.columns}, 'forwarding', now() + ${timeout_ms} * interval '1 millisecond' FROM ${calls.table}
+       ON CONFLICT (id) DO UPDATE SET status = 'forwarding', ${ROUTE_PAID}, attempts = excluded.attempts,
+         forwarding_until = excluded.forwarding_until,
+         transaction_hash = coalesce(excluded.transaction_hash, g.transaction_hash)
+       WHERE g.billable IS NOT TRUE AND g.status <> 'refunded' AND g.attempts <= excluded.attempts`,
+    ),
+);
+const markSettled = withParameters({ calls: 'id uuid, settled_at timestamptz, transaction_hash text' }, ({ calls }) =>
+  sql(
+    'gateway-requests.mark-settled',
+    `UPDATE gateway_requests g SET settled_at = calls.settled_at,
+         transaction_hash = coalesce(calls.transaction_hash, g.transaction_hash)
+       FROM ${calls.table} WHERE g.id = calls.id AND g.settled_at IS NULL`,
+  ),
 );
 const markPending = sql(
   'gateway-requests.mark-pending',
   `UPDATE gateway_requests SET status = 'payment_pending' WHERE id = $1 AND status = 'payment_required'`,
 );
-const release = sql(
-  'gateway-requests.release',
-  `UPDATE gateway_requests SET released_claims = released_claims + 1,
-     offer_expires_at = CASE WHEN status IN ('payment_required', 'payment_pending') THEN $2 ELSE offer_expires_at END
-   WHERE id = $1`,
+/** A call that is paid does not expire with its offer. */
+const keepUntil = sql(
+  'gateway-requests.keep-until',
+  `UPDATE gateway_requests SET offer_expires_at = $2 WHERE id = $1 AND status IN ('payment_required', 'payment_pending', 'paid')`,
 );
 /** The history shows this many of the latest failed attempts of a call. */
 const MAX_ATTEMPTS_SHOWN = 20;
@@ -164,20 +192,22 @@ const storeFailure = withParameters({ calls: `${ATTEMPT_COLUMNS}, status text, e
        'latency_ms', latency_ms, 'outcome', error_code))
      FROM ${calls.table}
      ON CONFLICT (id) DO UPDATE SET
-       status = excluded.status, fence = excluded.fence, transaction_hash = excluded.transaction_hash,
-       billable = false, lease_until = NULL,
+       status = excluded.status, ${ROUTE_PAID}, attempts = excluded.attempts, transaction_hash = excluded.transaction_hash,
+       billable = false,
        seller_status_code = excluded.seller_status_code, latency_ms = excluded.latency_ms,
        error_code = excluded.error_code, completed_at = excluded.completed_at,
        failed_attempts = CASE WHEN jsonb_array_length(g.failed_attempts) < ${MAX_ATTEMPTS_SHOWN} THEN g.failed_attempts
          ELSE g.failed_attempts - 0 END || excluded.failed_attempts
-     WHERE g.billable IS NOT TRUE AND g.status <> 'refunded' AND g.fence <= excluded.fence`,
+     WHERE g.billable IS NOT TRUE AND g.status <> 'refunded' AND g.attempts <= excluded.attempts`,
   ),
 );
 const findStored = sql(
   'gateway-requests.find-stored',
-  `SELECT ${RESULT_COLUMNS}, billable AND result_json IS NOT NULL AS "hasResult", relay_request_id AS "relayRequestId",
-     settled_at IS NOT NULL AS "isFinal", released_claims AS "releasedClaims"
-   FROM gateway_requests WHERE id = $1`,
+  lookupSql(
+    `SELECT ${RESULT_COLUMNS}, billable AND result_json IS NOT NULL AS "hasResult", relay_request_id AS "relayRequestId",
+       settled_at IS NOT NULL AS "isFinal", attempts
+     FROM gateway_requests WHERE id = asked.key::uuid`,
+  ),
 );
 const findRelayRequest = sql(
   'gateway-requests.find-relay-request',
@@ -188,27 +218,53 @@ const findListing = sql(
   'SELECT listing_id FROM gateway_requests WHERE buyer_id = $1 AND relay_request_id = $2 AND listing_slug = $3 LIMIT 1',
 );
 
-type StoredRow = StoredResult & { hasResult: boolean; releasedClaims: number };
+type StoredRow = StoredResult & { hasResult: boolean; attempts: number };
+interface SettledCall {
+  id: string;
+  completedAt: string;
+  transfer: { transaction: string } | null;
+}
 /** Whether a delivery was stored, and whether its endpoint recovers. */
 type Stored = { isKept: boolean; recovers: boolean };
 
-/** The records of calls. Quotes and deliveries of concurrent calls share one statement and one commit. */
+/** The records of calls. Deliveries of concurrent calls share one statement and one commit. */
 @Injectable()
-export class CallRecords {
+export class CallRecords implements OnModuleDestroy {
   private readonly logger = new Logger('CallRecords');
-  private readonly quotes = new GroupCommit<Quote, void>((items) => this.writeQuotes(items));
   private readonly deliveries = new GroupCommit<Delivery, Stored>((items) => this.writeDeliveries(items), {
     maxSize: 64,
   });
+  private readonly quotes = new WriteBehind<Quote>((items) => this.writeQuotes(items));
+  private readonly settled = new WriteBehind<SettledCall>((items) => this.writeSettled(items));
+  private readonly stored: GroupLookup<StoredRow>;
 
   constructor(
     private readonly database: Database,
     private readonly outbox: Outbox,
     private readonly health: EndpointHealth,
-  ) {}
+    private readonly evidence: CallEvidence,
+  ) {
+    this.stored = new GroupLookup(database, findStored);
+  }
 
-  recordQuote(quote: Quote): Promise<void> {
-    return this.quotes.submit(quote);
+  /** Runs when the last call of this process is answered. */
+  onModuleDestroy(): Promise<void> {
+    return this.flush();
+  }
+
+  /** Writes what this process has not written yet, so that the history shows its own calls at once. */
+  async flush(): Promise<void> {
+    await Promise.all([this.quotes.flush(), this.settled.flush()]);
+  }
+
+  /**
+   * Shows a call that was quoted in the history a moment later, unless it is delivered before. If that is lost, the
+   * call is shown from its first attempt on: the offer is the ledger's, and an attempt stores the whole call. A call
+   * that an Idempotency-Key is bound to is stored at once, because the key is looked up with it.
+   */
+  async recordQuote(quote: Quote, { idempotency }: Pick<RequestContext, 'idempotency'>): Promise<void> {
+    this.quotes.add(quote.id, quote);
+    if (idempotency) await this.quotes.flush();
   }
 
   /** @returns false if an earlier attempt has stored a billable result, which stays, or if the payment was refunded. */
@@ -227,7 +283,7 @@ export class CallRecords {
    * counts neither against the endpoint nor against the seller's reputation.
    */
   async storeFailure(
-    attempt: HeldCall,
+    attempt: AttemptedCall,
     endpoint: CalledEndpoint,
     outcome: SellerFailed,
     context: RequestContext,
@@ -235,44 +291,50 @@ export class CallRecords {
     const { reason } = outcome;
     const status = reason === 'seller_refused' ? reason : 'seller_failed';
     const row = { ...toAttemptRow(attempt, outcome), status, error_code: reason };
+    this.quotes.delete(attempt.id);
     await this.database.transaction(async (tx) => {
       await tx.query(storeFailure, storeFailure.values({ calls: [row] }));
       if (reason === 'seller_refused') return;
       await this.health.failed(tx, endpoint, { ...attempt, contact: outcome.contact }, context);
-      this.outbox.add(
-        tx,
-        callFailed,
-        {
-          gatewayRequestId: attempt.id,
-          attempt: attempt.attempt,
-          buyerId: attempt.buyerId,
-          sellerId: attempt.listing.sellerId,
-          listingId: attempt.listing.listingId,
-          isPaid: attempt.payment !== null,
-          reason,
-          sellerStatusCode: outcome.statusCode,
-          latencyMs: outcome.latencyMs,
-          at: new Date().toISOString(),
-        },
-        context,
-      );
+      const failed = {
+        gatewayRequestId: attempt.id,
+        attempt: attempt.attempt,
+        buyerId: attempt.buyerId,
+        sellerId: attempt.listing.sellerId,
+        listingId: attempt.listing.listingId,
+        isPaid: attempt.payment !== null,
+        reason,
+        sellerStatusCode: outcome.statusCode,
+        latencyMs: outcome.latencyMs,
+        at: new Date().toISOString(),
+      };
+      if (failed.isPaid) await this.evidence.add(tx, [{ ...failed, callId: attempt.id, latencyMs: null }]);
+      this.outbox.add(tx, callFailed, failed, context);
     });
   }
 
-  async markForwarding(id: string, fence: number, transactionHash: string | null): Promise<void> {
-    await this.database.query(markForwarding, [id, fence, transactionHash]);
-  }
-
-  async markPending(id: string): Promise<void> {
-    await this.database.query(markPending, [id]);
+  async markForwarding(call: AttemptedCall, timeoutMs: number): Promise<void> {
+    this.quotes.delete(call.id);
+    const row = { ...toCallRow(call), transaction_hash: call.payment?.transactionHash, attempts: call.attempt };
+    await this.database.query(markForwarding, markForwarding.values({ calls: [row], timeout_ms: timeoutMs }));
   }
 
   /**
-   * Records that a claim was released before the seller was called. The claim does not count as an attempt. The call is
-   * paid, so it does not expire with its offer.
+   * Records a moment later that a call was charged, as the ledger said, together with other calls. If that is lost, the
+   * resume job settles the call again, which changes nothing else.
    */
-  async release(id: string, until: string): Promise<void> {
-    await this.database.query(release, [id, until]);
+  markSettled(id: string, { completedAt, transfer }: Omit<SettledCall, 'id'>): void {
+    this.settled.add(id, { id, completedAt, transfer });
+  }
+
+  async markPending(id: string): Promise<void> {
+    if (this.quotes.has(id)) await this.quotes.flush();
+    await this.database.query(markPending, [id]);
+  }
+
+  async keepUntil(id: string, until: string): Promise<void> {
+    if (this.quotes.has(id)) await this.quotes.flush();
+    await this.database.query(keepUntil, [id, until]);
   }
 
   async findResult(id: string): Promise<StoredResult | null> {
@@ -280,8 +342,8 @@ export class CallRecords {
   }
 
   async findEarlier(id: string): Promise<Earlier> {
-    const [row] = await this.database.query<StoredRow>(findStored, [id]);
-    return { result: row?.hasResult ? row : null, releasedClaims: row?.releasedClaims ?? 0 };
+    const [row] = await this.stored.find(id);
+    return { result: row?.hasResult ? row : null, attempts: row?.attempts ?? 0 };
   }
 
   /**
@@ -299,21 +361,33 @@ export class CallRecords {
     return row?.relay_request_id ?? null;
   }
 
-  private async writeQuotes(quotes: Quote[]): Promise<void[]> {
+  private async writeQuotes(quotes: Quote[]): Promise<void> {
     const rows = quotes.map(({ offer, ...quote }) => ({
-      ...toCallRow({ ...quote, payment: { paymentId: offer.payment_id, relayRequestId: offer.relay_request_id } }),
-      provider: offer.provider,
-      scheme: offer.retry_headers['X-Market-Payment-Scheme'],
-      network: offer.requirements.network,
+      ...toCallRow({ ...quote, payment: paymentOf(offer) }),
       offer_expires_at: offer.requirements.expiresAt,
     }));
-    await this.database.query(insertQuotes, insertQuotes.values({ quotes: rows }));
-    return quotes.map(() => undefined);
+    await this.database
+      .query(insertQuotes, insertQuotes.values({ quotes: rows }))
+      .catch((error: unknown) => this.logger.warn(`${quotes.length} quotes are not in the history: ${String(error)}`));
+  }
+
+  private async writeSettled(calls: SettledCall[]): Promise<void> {
+    const rows = calls.map(({ id, completedAt, transfer }) => ({
+      id,
+      settled_at: completedAt,
+      transaction_hash: transfer?.transaction ?? null,
+    }));
+    await this.database
+      .query(markSettled, markSettled.values({ calls: rows }))
+      .catch((error: unknown) =>
+        this.logger.warn(`${calls.length} calls are marked as settled later: ${String(error)}`),
+      );
   }
 
   private async writeDeliveries(group: Delivery[]): Promise<Stored[]> {
     // The rows are sorted by id, so that two processes that store the same calls do not deadlock.
     const deliveries = group.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    for (const { id } of deliveries) this.quotes.delete(id);
     const values = storeDeliveries.values({
       calls: deliveries.map((delivery) => ({
         ...toAttemptRow(delivery, delivery),

@@ -1,13 +1,15 @@
-import { callFailed } from '@market/contracts/gateway';
-import { paymentCompleted, paymentRefundDue, paymentRefunded } from '@market/contracts/payments-ledger';
+import { paymentArrived, paymentCompleted, paymentRefundDue, paymentRefunded } from '@market/contracts/payments-ledger';
 import { HandleEvent, type ReceivedEvent } from '@market/messaging';
 import { batchSql, sql, type Tx } from '@market/persistence';
 import { Controller } from '@nestjs/common';
 import { CallEvidence } from '../quality/call-evidence.js';
+import { CallRecords } from './call-records.js';
 
-const markSettled = batchSql(
-  `UPDATE gateway_requests g SET settled_at = s.at, transaction_hash = coalesce(s.transaction_hash, g.transaction_hash)
-   FROM unnest($1::uuid[], $2::timestamptz[], $3::text[]) AS s (id, at, transaction_hash) WHERE g.id = s.id AND g.settled_at IS NULL`,
+/** An abandoned call has been completed: it stays as it is if the event of its payment arrives after that. */
+const markPaid = batchSql(
+  `UPDATE gateway_requests g SET status = 'paid', transaction_hash = p.transaction_hash, offer_expires_at = p.retry_until
+   FROM unnest($1::uuid[], $2::text[], $3::timestamptz[]) AS p (id, transaction_hash, retry_until)
+   WHERE g.id = p.id AND g.status IN ('payment_required', 'payment_pending') AND g.completed_at IS NULL`,
 );
 const markRefunded = sql(
   'gateway-requests.mark-refunded',
@@ -23,43 +25,44 @@ const markPaidBack = batchSql(
 
 /**
  * Writes what the ledger decided into the history of calls, and records the results of calls as evidence of quality.
+ * Quotes are written first, because money may arrive before they are in the history.
  */
 @Controller()
 export class CallsEventController {
-  constructor(private readonly evidence: CallEvidence) {}
+  constructor(
+    private readonly evidence: CallEvidence,
+    private readonly records: CallRecords,
+  ) {}
 
   @HandleEvent(paymentCompleted)
   async onPaymentCompleted(events: ReceivedEvent<typeof paymentCompleted>[], tx: Tx): Promise<void> {
-    tx.send(markSettled, [
-      events.map(({ payload }) => payload.gatewayRequestId),
-      events.map(({ payload }) => payload.completedAt),
-      events.map(({ payload }) => payload.transactionHash ?? null),
-    ]);
     await this.evidence.add(
       tx,
       events.map(({ payload }) => ({ ...payload, callId: payload.gatewayRequestId })),
     );
   }
 
-  @HandleEvent(callFailed)
-  async onCallFailed(events: ReceivedEvent<typeof callFailed>[], tx: Tx): Promise<void> {
-    await this.evidence.add(
-      tx,
-      events
-        .filter(({ payload }) => payload.isPaid)
-        .map(({ payload }) => ({ ...payload, callId: payload.gatewayRequestId, latencyMs: null })),
-    );
+  @HandleEvent(paymentArrived)
+  async onPaymentArrived(events: ReceivedEvent<typeof paymentArrived>[], tx: Tx): Promise<void> {
+    await this.records.flush();
+    tx.send(markPaid, [
+      events.map(({ payload }) => payload.gatewayRequestId),
+      events.map(({ payload }) => payload.transactionHash),
+      events.map(({ payload }) => payload.retryUntil),
+    ]);
   }
 
   /** The refund of a surplus does not change the call that was paid. */
   @HandleEvent(paymentRefundDue)
   async onPaymentRefundDue(events: ReceivedEvent<typeof paymentRefundDue>[], tx: Tx): Promise<void> {
+    await this.records.flush();
     const undelivered = events.filter(({ payload }) => payload.reason !== 'overpaid');
     tx.send(markRefunded, [undelivered.map(({ payload }) => payload.gatewayRequestId)]);
   }
 
   @HandleEvent(paymentRefunded)
   async onPaymentRefunded(events: ReceivedEvent<typeof paymentRefunded>[], tx: Tx): Promise<void> {
+    await this.records.flush();
     const whole = events.filter(({ payload }) => payload.isWhole && payload.reason !== 'overpaid');
     tx.send(markPaidBack, [
       whole.map(({ payload }) => payload.gatewayRequestId),

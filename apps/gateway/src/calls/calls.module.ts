@@ -8,17 +8,16 @@ import { CallKeys } from './call-keys.js';
 import { CallRecords } from './call-records.js';
 import { CallTargets } from './call-target.js';
 import { CallsEventController } from './calls.event-controller.js';
+import { Attempt } from './attempt.js';
 import { ActiveCalls } from './active-calls.js';
 import { CallsMessageController } from './calls.message-controller.js';
 import { CoordinatePaidCall } from './coordinate-paid-call.js';
 import { ExecuteCall } from './execute-call.use-case.js';
 import { ExecuteKeylessCall } from './execute-keyless-call.use-case.js';
 import { FreeCall } from './free-call.js';
-import { PaidCall } from './paid-call.js';
-import { PaymentClaims } from './payment-claims.js';
+import { Money } from './money.js';
 import { QuoteCall } from './quote-call.js';
 import { ResumeCalls } from './resume-calls.job.js';
-import { RunCall } from './run-call.js';
 import { SellerCapacity } from './seller-capacity.js';
 import { ValidateCall } from './validate-call.js';
 
@@ -32,9 +31,8 @@ import { ValidateCall } from './validate-call.js';
     SellerCapacity,
     CallTargets,
     ValidateCall,
-    PaymentClaims,
-    RunCall,
-    PaidCall,
+    Money,
+    Attempt,
     CoordinatePaidCall,
     QuoteCall,
     FreeCall,
@@ -42,5 +40,6 @@ import { ValidateCall } from './validate-call.js';
     ExecuteKeylessCall,
     ResumeCalls,
   ],
+  exports: [CallRecords],
 })
 export class CallsModule {}

@@ -7,12 +7,12 @@ import { CallKeys } from './call-keys.js';
 import { answered, pending, type CallOutput, type PaymentUnusable } from './call-output.js';
 import { CallRecords } from './call-records.js';
 import { ActiveCalls } from './active-calls.js';
-import { PaidCall, type PaidCallEnd } from './paid-call.js';
+import { Attempt, SETTLE_BUDGET_MS, type Begun, type PaidCallEnd } from './attempt.js';
 import { SingleFlight } from './single-flight.js';
 import type { PaidRequest } from './validate-call.js';
 
 const FIRST_PAUSE_MS = 50;
-/** After this time the claim of a process that has stopped can be taken again. */
+/** After this time the lock of a process that has stopped is free. */
 const IN_FLIGHT_RETRY_SECONDS = 2;
 
 /**
@@ -28,15 +28,21 @@ export class CoordinatePaidCall {
     private readonly keys: CallKeys,
     private readonly records: CallRecords,
     private readonly activeCalls: ActiveCalls,
-    private readonly paidCall: PaidCall,
+    private readonly attempt: Attempt,
     @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
   ) {}
 
-  async execute(call: PaidRequest, context: RequestContext): Promise<CallOutput | PaymentUnusable> {
+  /** @param begun is used by the first attempt. */
+  async execute(call: PaidRequest, context: RequestContext, begun?: Begun): Promise<CallOutput | PaymentUnusable> {
     const { relayRequestId, fingerprint } = call;
     const key = flightKey(call, context);
-    const attempt = (): Promise<PaidCallEnd> => this.activeCalls.during(() => this.paidCall.execute(call, context));
+    const attempt = (): Promise<PaidCallEnd> => {
+      const given = begun;
+      begun = undefined;
+      return this.activeCalls.during(() => this.attempt.paid(call, context, given));
+    };
     const waitUntil = Math.min(Date.now() + this.config.waitForResultMs, context.deadlineAt - 1_000);
+    const settledUntil = Math.min(Date.now() + SETTLE_BUDGET_MS, context.deadlineAt - 1_000);
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, 1_000)) {
       const end = await this.attempts.run(key, attempt, waitUntil);
       switch (end?.outcome) {
@@ -51,8 +57,19 @@ export class CoordinatePaidCall {
         case 'unknown':
           return pending(relayRequestId, 1, 'settlement_unknown');
         case 'pending':
+          // Another request settles the call, and its outcome may come soon.
+          if (end.reason === 'settlement_unknown' && Date.now() + pause < settledUntil) {
+            await delay(pause);
+            break;
+          }
           await this.records.markPending(end.gatewayRequestId);
           return pending(relayRequestId, end.retryAfterSeconds, end.reason);
+        case 'under_way':
+          return pending(relayRequestId, IN_FLIGHT_RETRY_SECONDS, 'call_in_progress');
+        case 'joined': {
+          const input = { ...call.input, authorization: undefined };
+          return this.execute({ ...call, input, relayRequestId: end.relayRequestId }, context);
+        }
         case 'unpaid':
           return { outcome: 'payment_required', payment: end.offer, reason: 'unpaid' };
         case 'rejected': {
@@ -72,7 +89,7 @@ export class CoordinatePaidCall {
           break;
         }
         case 'in_flight':
-          // Another process holds the claim, and its result may come soon.
+          // Another attempt holds the lock, and its result may come soon.
           if (Date.now() + pause >= waitUntil)
             return pending(relayRequestId, IN_FLIGHT_RETRY_SECONDS, 'call_in_progress');
           await delay(pause);

@@ -11,9 +11,9 @@ import { isPaid, ValidateCall } from './validate-call.js';
 
 /**
  * Executes a call through the gateway. A result that was charged is returned from the store, however often it is
- * requested. For a request with a payment, the gateway claims the payment, calls the seller, stores and settles the
- * answer, and returns it. For a request without one, it checks everything that could make a payment useless, and then
- * offers a payment, or makes the call if it costs nothing.
+ * requested. For a request with a payment, the gateway locks the call, has the payment authorized, calls the seller,
+ * stores the answer, has it charged, and returns it. For a request without one, it checks everything that could make a
+ * payment useless, and then offers a payment, or makes the call if it costs nothing.
  */
 @Injectable()
 export class ExecuteCall {
@@ -38,11 +38,16 @@ export class ExecuteCall {
     assertSold(offering, principalOf(context).accountId);
     const target = await this.targets.endpointOf(offering);
     assertFits(target, input.body);
-    const unfit = this.inputSchemas.refusalOf(offering, input.body, context);
+    const unfit = await this.inputSchemas.refusalOf(offering, input.body, context);
     if (unfit) throw unfit;
     if (paid || BigInt(offering.priceMicros) > 0n) {
       const problem = paid?.problem ?? {};
       const quoted = await this.activeCalls.during(() => this.quoteCall.execute(call, offering, problem, context));
+      if (quoted?.outcome === 'open') {
+        const again = { ...call, input: { ...input, authorization: undefined }, relayRequestId: quoted.relayRequestId };
+        const output = await this.paidCall.execute(again, context);
+        return output.outcome === 'payment_unusable' ? this.execute(input, context) : output;
+      }
       if (quoted) return quoted;
       // The call of the Idempotency-Key has a result now, so the request is executed again to return it.
       return call.isReplay ? pending(undefined, 1, 'call_in_progress') : this.execute(input, context);

@@ -4,8 +4,10 @@ import { quoteKeyless } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { newId } from '@market/kernel';
 import { MessageBus, refuse, type RequestContext } from '@market/messaging';
+import { Locks } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
+import { readBody } from '../canonical/parse-json.js';
 import { CallableEndpoints } from '../endpoints/callable-endpoints.js';
 import { InputSchemas } from '../offerings/input-schemas.js';
 import { Offerings } from '../offerings/offerings.js';
@@ -14,8 +16,8 @@ import { CallRecords } from './call-records.js';
 import { assertSold, CallTargets, soldListingOf, type CallInput } from './call-target.js';
 import { CoordinatePaidCall } from './coordinate-paid-call.js';
 import { countStep } from './metrics.js';
-import { leaseMsFor } from './paid-call.js';
-import { PaymentClaims } from './payment-claims.js';
+import { callMsFor, type Begun } from './attempt.js';
+import { Money } from './money.js';
 import { digestOfBody, ValidateCall } from './validate-call.js';
 
 type Input = InputOf<typeof executeKeylessCall>;
@@ -37,18 +39,26 @@ export class ExecuteKeylessCall {
     private readonly targets: CallTargets,
     private readonly validateCall: ValidateCall,
     private readonly paidCall: CoordinatePaidCall,
-    private readonly claims: PaymentClaims,
+    private readonly locks: Locks,
+    private readonly money: Money,
     @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
   ) {}
 
   async execute({ listingRef, body, authorization }: Input, context: RequestContext): Promise<Output> {
     const offering = await this.offerings.find(listingRef, context);
     if (!offering) throw refuse(executeKeylessCall, 'listing_not_found', {});
+    // No offer could be paid for with such a body, whatever the listing's schema is.
+    const read = readBody(body);
+    if ('problem' in read && read.problem === 'duplicate_key')
+      throw refuse(executeKeylessCall, 'request_body_invalid', read);
     // An empty body asks only for the price.
-    const unfit = body === '' ? undefined : this.inputSchemas.refusalOf(offering, body, context);
+    const unfit = body === '' ? undefined : await this.inputSchemas.refusalOf(offering, body, context);
     if (authorization === undefined) {
-      if (unfit) throw unfit;
-      return this.quote(offering, {}, context);
+      const misfit =
+        unfit ??
+        ('problem' in read && body !== '' ? refuse(executeKeylessCall, 'request_body_invalid', read) : undefined);
+      const price = await this.quote(offering, {}, context);
+      return misfit ? { ...price, misfit: { reason: misfit.reason, ...misfit.details } } : price;
     }
     const digest = digestOfBody(body);
     const target = await this.endpoints.find(offering.listingId);
@@ -57,31 +67,49 @@ export class ExecuteKeylessCall {
       gatewayRequestId: newId(),
       listing,
       bodyDigest: digest.toString('hex'),
-      leaseMs: leaseMsFor(target, this.config),
+      callMs: callMsFor(target, this.config),
       authorization,
       // A call that was paid while the listing had another schema is still delivered.
       mayOpen: unfit === undefined,
     };
-    return this.claims.opening(opening, context, async (opened) => {
+    // The offer is not verified yet, which a name of a lock need not be.
+    const relayRequestId = relayRequestIdIn(authorization);
+    const lock = relayRequestId === undefined ? null : await this.locks.acquire(relayRequestId);
+    try {
+      const opened = await this.money.openKeyless(opening, context);
       if (opened.outcome === 'not_opened') throw unfit!;
       if (opened.outcome === 'rejected')
-        return this.quote(offering, { rejection: { reason: opened.reason, at: 'verification' } }, context);
-      const { buyerId, gatewayRequestId, offer, money } = opened;
-      await this.records.recordQuote({ id: gatewayRequestId, buyerId, listing, bodyDigest: digest, offer, money });
-      const input = { listingRef: offering.listingId, body, relayRequestId: offer.relay_request_id, authorization };
-      const output = await this.executePaid(input, asBuyer(buyerId, context));
-      if (output.outcome === 'payment_unusable') return this.quote(offering, output.problem, context);
-      return output.outcome === 'payment_required' ? this.quote(offering, output, context) : output;
-    });
+        return await this.quote(offering, { rejection: { reason: opened.reason, at: 'verification' } }, context);
+      const { buyerId, gatewayRequestId, offer, money, authorized, isJoined } = opened;
+      const quote = { id: gatewayRequestId, buyerId, listing, bodyDigest: digest, offer, money };
+      await this.records.recordQuote(quote, context);
+      const input = {
+        listingRef: offering.listingId,
+        body,
+        relayRequestId: offer.relay_request_id,
+        authorization: isJoined ? undefined : authorization,
+      };
+      const begun = lock && authorized ? { lock, authorized } : undefined;
+      // The attempt takes the lock itself then.
+      if (!begun) lock?.release();
+      const output = await this.executePaid(input, asBuyer(buyerId, context), begun);
+      if (output.outcome === 'payment_unusable') return await this.quote(offering, output.problem, context);
+      return output.outcome === 'payment_required' ? await this.quote(offering, output, context) : output;
+    } finally {
+      lock?.release();
+    }
   }
 
   private async executePaid(
     input: CallInput & { relayRequestId: string },
     context: RequestContext,
+    begun: Begun | undefined,
   ): Promise<CallOutput | PaymentUnusable> {
     const call = await this.validateCall.execute(input, context);
     if (call.storedAnswer !== null) return answered(call.storedAnswer, true);
-    return this.paidCall.execute({ ...call, relayRequestId: call.relayRequestId ?? input.relayRequestId }, context);
+    const relayRequestId = call.relayRequestId ?? input.relayRequestId;
+    const isSame = relayRequestId === input.relayRequestId;
+    return this.paidCall.execute({ ...call, relayRequestId }, context, isSame ? begun : undefined);
   }
 
   /** Checks everything that could make a payment useless, before it asks for one. */
@@ -89,9 +117,9 @@ export class ExecuteKeylessCall {
     offering: CallableOffering,
     { reason, rejection }: PaymentProblem,
     context: RequestContext,
-  ): Promise<Output> {
+  ): Promise<Extract<Output, { outcome: 'payment_required' }>> {
     assertSold(offering);
-    const { priceMicros, name, slug, inputSchema, exampleInput } = offering;
+    const { priceMicros, name, slug, inputSchema, exampleInput, outputSchema } = offering;
     if (BigInt(priceMicros) === 0n) throw refuse(executeKeylessCall, 'listing_is_free', {});
     await this.targets.endpointOf(offering);
     const listing = soldListingOf(offering);
@@ -100,7 +128,7 @@ export class ExecuteKeylessCall {
     countStep('quoted');
     return {
       outcome: 'payment_required',
-      listing: { name, slug, inputSchema, exampleInput },
+      listing: { name, slug, inputSchema, exampleInput, outputSchema },
       offers,
       signatures,
       reason,
@@ -121,3 +149,14 @@ const asBuyer = (accountId: string, context: RequestContext): RequestContext => 
     scopes: ['subscribe'],
   },
 });
+
+/** The relay request id in a `PAYMENT-SIGNATURE`, as the client returned it. */
+function relayRequestIdIn(authorization: string): string | undefined {
+  try {
+    const { accepted } = JSON.parse(authorization) as { accepted?: { extra?: { relayRequestId?: unknown } } };
+    const id = accepted?.extra?.relayRequestId;
+    return typeof id === 'string' ? id : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,16 +1,16 @@
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { SellerFailureReason } from '../egress/seller-outcome.js';
 
-type Step = 'quoted' | 'paid' | 'claimed' | 'delivered' | 'settled' | 'not_billable';
+type Step = 'quoted' | 'paid' | 'authorized' | 'delivered' | 'settled' | 'not_billable';
 
 /**
- * Counts the steps of calls that are not free. `quoted`: a payment was asked for. `paid`: a payment was claimed for the
- * first time. `claimed`: a payment was claimed by any attempt. `delivered`: a billable answer was stored. `settled`:
+ * Counts the steps of calls that are not free. `quoted`: a payment was asked for. `paid`: the first
+ * attempt at a paid call. `authorized`: any attempt. `delivered`: a billable answer was stored. `settled`:
  * the ledger confirmed the charge. `not_billable`: the seller failed, with the reason.
  */
 const steps = new Counter({
   name: 'market_call_steps_total',
-  help: 'Steps of calls that cost something: quoted, paid, claimed, delivered, settled, or not_billable with its reason',
+  help: 'Steps of calls that cost something: quoted, paid, authorized, delivered, settled, or not_billable with its reason',
   labelNames: ['step', 'reason'] as const,
 });
 
@@ -23,7 +23,7 @@ const partSeconds = new Histogram({
   buckets: [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120],
 });
 
-/** Measures how the time of one attempt is spent, from its claim to its answer. */
+/** Measures how the time of one attempt is spent, from its lock to its answer. */
 export class CallTime {
   private readonly startedAt = performance.now();
   private elsewhereMs = 0;

@@ -18,6 +18,12 @@ type Wallet = OutputOf<typeof findPayerWallet>;
 /** The chain types by CAIP-2 namespace. */
 const CHAIN_TYPES: Record<string, string> = { eip155: 'evm', solana: 'solana' };
 
+/** A call that a signature pays and that is not settled, delivered or answered yet. */
+interface OpenCall {
+  outcome: 'open';
+  relayRequestId: string;
+}
+
 /** Offers a payment for a call. A repeated request returns the same offer until it expires. */
 @Injectable()
 export class QuoteCall {
@@ -30,14 +36,14 @@ export class QuoteCall {
   /**
    * @param problem what is wrong with the payment that was sent; empty if none was sent.
    * @returns null if the call that the Idempotency-Key belongs to was delivered meanwhile. The new offer then expires
-   * unpaid.
+   * unpaid. If a signature pays the same call already, nothing is asked for: the request is that call again.
    */
   async execute(
     { input, digest, fingerprint }: ValidatedCall,
     offering: Offering,
     problem: PaymentProblem,
     context: RequestContext,
-  ): Promise<CallOutput | null> {
+  ): Promise<CallOutput | OpenCall | null> {
     const listing = soldListingOf(offering);
     const { originWalletId, originChainId } = input;
     const wallet =
@@ -45,7 +51,7 @@ export class QuoteCall {
         ? undefined
         : await this.bus.request(findPayerWallet, { walletId: originWalletId }, context);
     try {
-      const { offer, money, gatewayRequestId } = await this.bus.request(
+      const { offer, otherRoutes, money, gatewayRequestId, isOpen } = await this.bus.request(
         createOffer,
         {
           gatewayRequestId: newId(),
@@ -61,7 +67,9 @@ export class QuoteCall {
       const buyerId = principalOf(context).accountId;
       // An offer that is not new is recorded too, because the process that made it may have died before it recorded the
       // quote.
-      await this.records.recordQuote({ id: gatewayRequestId, buyerId, listing, bodyDigest: digest, offer, money });
+      const quote = { id: gatewayRequestId, buyerId, listing, bodyDigest: digest, offer, money };
+      await this.records.recordQuote(quote, context);
+      if (isOpen) return { outcome: 'open', relayRequestId: offer.relay_request_id };
       const { network } = offer.requirements;
       if (wallet) assertSameChain(wallet, network);
       // Headers that were sent for an offer that has ended do not apply to the one that replaces it.
@@ -70,7 +78,7 @@ export class QuoteCall {
       const keyOwner = await this.keys.bind(context, fingerprint, gatewayRequestId);
       if (keyOwner !== gatewayRequestId) return null;
       countStep('quoted');
-      return { outcome: 'payment_required', payment: offer, ...problem };
+      return { outcome: 'payment_required', payment: { ...offer, other_routes: otherRoutes }, ...problem };
     } catch (error) {
       if (isRefusal(error, createOffer, 'payment_route_minimum_not_met'))
         await this.keys.bind(context, fingerprint, null);

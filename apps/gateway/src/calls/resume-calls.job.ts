@@ -1,13 +1,13 @@
 import type { Principal } from '@market/contracts';
 import { newRequestContext } from '@market/messaging';
-import { Database, sql } from '@market/persistence';
+import { Database, Locks, sql } from '@market/persistence';
 import { Jobs } from '@market/runtime';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
-import { RESULT_COLUMNS, type Result } from './call-records.js';
+import { CallRecords, RESULT_COLUMNS, type Result } from './call-records.js';
 import { oldestUnsettledSeconds } from './metrics.js';
-import { PaymentClaims, type Claim } from './payment-claims.js';
-import { SETTLE_BUDGET_MS } from './run-call.js';
+import { SETTLE_BUDGET_MS } from './attempt.js';
+import { Money } from './money.js';
 
 const BATCH_SIZE = 100;
 /** A position before every call. */
@@ -26,21 +26,16 @@ interface UnsettledRow extends Result {
   body_digest: Buffer;
   payment_id: string;
   relay_request_id: string;
-  fence: number;
 }
 
 const unsettled = sql(
   'gateway-requests.unsettled',
   `SELECT id, completed_at::text AS completed, extract(epoch FROM now() - completed_at)::float8 AS seconds,
-     buyer_id, listing_id, body_digest, payment_id, relay_request_id, fence, ${RESULT_COLUMNS}
+     buyer_id, listing_id, body_digest, payment_id, relay_request_id, ${RESULT_COLUMNS}
    FROM gateway_requests
    WHERE billable AND settled_at IS NULL AND completed_at < now() - interval '1.5 seconds'
      AND (completed_at, id) > ($1::timestamptz, $2::uuid)
    ORDER BY completed_at, id LIMIT $3`,
-);
-const markSettled = sql(
-  'gateway-requests.resumed',
-  'UPDATE gateway_requests SET settled_at = now() WHERE id = $1 AND settled_at IS NULL',
 );
 /**
  * Ends a call for which nothing can be charged: its payment was refunded, or its signature could not be settled and
@@ -72,7 +67,9 @@ export class ResumeCalls implements OnApplicationBootstrap {
 
   constructor(
     private readonly database: Database,
-    private readonly claims: PaymentClaims,
+    private readonly locks: Locks,
+    private readonly money: Money,
+    private readonly records: CallRecords,
     private readonly jobs: Jobs,
     @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
   ) {}
@@ -103,23 +100,27 @@ export class ResumeCalls implements OnApplicationBootstrap {
     );
   }
 
+  /** A call whose lock is held is settled by its attempt. */
   private async resume(row: UnsettledRow): Promise<void> {
-    const { id, fence, payment_id: paymentId, listing_id: listingId, relay_request_id: relayRequestId } = row;
+    const lock = await this.locks.acquire(row.relay_request_id);
+    if (!lock) return;
+    try {
+      await this.resumeWhileLocked(row);
+    } finally {
+      lock.release();
+    }
+  }
+
+  private async resumeWhileLocked(row: UnsettledRow): Promise<void> {
+    const { id, payment_id: paymentId, listing_id: listingId, relay_request_id: relayRequestId } = row;
     const context = newRequestContext({ principal: onBehalfOf(row.buyer_id) });
-    const settle = async (claim: Pick<Claim, 'paymentId' | 'fence'>): Promise<boolean> => {
-      const { outcome } = await this.claims.settle(
-        { gatewayRequestId: id, bodyDigest: row.body_digest, ...claim },
-        row,
-        context,
-      );
-      if (outcome === 'charged') await this.database.query(markSettled, [id]);
-      return outcome === 'charged';
-    };
-    if (await settle({ paymentId, fence })) return;
-    const [bodyDigest, leaseMs] = [row.body_digest.toString('hex'), 2 * SETTLE_BUDGET_MS];
-    const claim = await this.claims.claim({ relayRequestId, listingId, bodyDigest, leaseMs }, context);
-    if (claim.outcome === 'not_payable') await this.database.query(abandon, [id, claim.reason]);
-    if (claim.outcome === 'claimed') await this.claims.during(claim, () => settle(claim));
+    const call = { gatewayRequestId: id, paymentId, bodyDigest: row.body_digest, isResumed: true } as const;
+    const settlement = await this.money.settle(call, row, context);
+    if (settlement.outcome === 'charged') return this.records.markSettled(id, settlement);
+    const [bodyDigest, callMs] = [row.body_digest.toString('hex'), 2 * SETTLE_BUDGET_MS];
+    const asked = { relayRequestId, listingId, bodyDigest, callMs, isResumed: true } as const;
+    const payment = await this.money.authorize(asked, context);
+    if (payment.outcome === 'not_payable') await this.database.query(abandon, [id, payment.reason]);
   }
 }
 

@@ -44,8 +44,10 @@ export class ValidateCall {
       input,
       digest,
       fingerprint,
-      // If the stored result is not final, the request continues with the payment of that result.
-      relayRequestId: result?.relayRequestId ?? input.relayRequestId,
+      // If the stored result is not final, the request continues with the payment of that result, unless it brings a
+      // signature, which may pay for the result if that payment came to nothing.
+      relayRequestId:
+        input.authorization === undefined ? (result?.relayRequestId ?? input.relayRequestId) : input.relayRequestId,
       idempotentCallId,
       isReplay: result !== null,
       storedAnswer: result?.isFinal ? result.answer : null,

@@ -1,25 +1,23 @@
 import { hash } from 'node:crypto';
 import canonicalize from 'canonicalize';
-import { parseJson, type JsonProblem } from './parse-json.js';
+import { readBody, type BodyProblem } from './parse-json.js';
 
 /**
- * Returns the SHA-256 (32 bytes) of the RFC 8785 form of a buyer's body, or the problem of an invalid body. Bodies that
- * `JSON.parse` reads as the same value have the same digest. They may differ in white space, order of keys, spelling,
- * digits beyond the precision of a double, and values of a repeated key except the last.
+ * Returns the SHA-256 (32 bytes) of the RFC 8785 form of a buyer's body, or the problem of an invalid body. Bodies with
+ * the same value have the same digest; they may differ in white space, order of keys and spelling.
  */
-export function bodyDigest(body: string): { digest: Buffer } | { problem: JsonProblem | 'not_an_object' } {
-  const parsed = parseJson(body);
-  if ('problem' in parsed) return parsed;
-  const { value } = parsed;
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { problem: 'not_an_object' };
-  return { digest: hash('sha256', canonicalForm(value) ?? body, 'buffer') };
+export function bodyDigest(body: string): { digest: Buffer } | { problem: BodyProblem } {
+  const read = readBody(body);
+  if ('problem' in read) return read;
+  return { digest: hash('sha256', canonicalForm(read) ?? body, 'buffer') };
 }
 
 /**
- * Returns undefined if RFC 8785 has no form: for a number beyond the range of a double, or an unpaired surrogate. The
+ * Returns undefined if RFC 8785 has no form of its own: for a number that no double holds, or an unpaired surrogate. The
  * digest of such a body is that of its text.
  */
-function canonicalForm(value: object): string | undefined {
+function canonicalForm({ value, isExact }: { value: object; isExact: boolean }): string | undefined {
+  if (!isExact) return undefined;
   try {
     return canonicalize(value);
   } catch {

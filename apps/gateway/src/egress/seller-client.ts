@@ -1,6 +1,6 @@
 import type { EndpointUrlPolicy } from './endpoint-url.policy.js';
 import type { Lease, SellerConnections } from './seller-connections.js';
-import { SellerExchange } from './seller-exchange.js';
+import { SellerExchange, type SellerResult } from './seller-exchange.js';
 import type { SellerOutcome } from './seller-outcome.js';
 
 export interface SellerRequest {
@@ -25,24 +25,41 @@ export class SellerClient {
   ) {}
 
   /**
-   * Sends one POST, without retries or redirects. It rejects only for invalid headers, or if this machine has no free
-   * socket.
+   * Sends one POST, without redirects. It is sent a second time, on a new connection, only if the seller closed a kept
+   * connection without one byte of an answer: sellers close idle connections, and the request may meet that. It rejects
+   * only for invalid headers, or if this machine has no free socket.
    */
   async call(call: SellerRequest): Promise<SellerOutcome> {
     const startedAt = performance.now();
-    const exchange = new SellerExchange(call.maxResponseBytes);
+    let exchange = new SellerExchange(call.maxResponseBytes);
     const giveUp = (): void => exchange.fail('timeout');
     const deadline = setTimeout(giveUp, call.timeoutMs);
     call.signal?.addEventListener('abort', giveUp);
-    const lease = this.start(call, exchange);
+    try {
+      let ended = await this.exchange(call, exchange, false);
+      if (ended.result.isSilent && ended.wasReused) {
+        exchange = new SellerExchange(call.maxResponseBytes);
+        ended = await this.exchange(call, exchange, true);
+      }
+      return { ...ended.result.outcome, latencyMs: Math.round(performance.now() - startedAt) };
+    } finally {
+      clearTimeout(deadline);
+      call.signal?.removeEventListener('abort', giveUp);
+    }
+  }
+
+  private async exchange(
+    call: SellerRequest,
+    exchange: SellerExchange,
+    isFresh: boolean,
+  ): Promise<{ result: SellerResult; wasReused: boolean }> {
+    const lease = this.start(call, exchange, isFresh);
     let reusable = false;
     try {
       const result = await exchange.result;
       reusable = result.reusable;
-      return { ...result.outcome, latencyMs: Math.round(performance.now() - startedAt) };
+      return { result, wasReused: lease?.isReused === true };
     } finally {
-      clearTimeout(deadline);
-      call.signal?.removeEventListener('abort', giveUp);
       lease?.end(reusable);
     }
   }
@@ -50,6 +67,7 @@ export class SellerClient {
   private start(
     { listingId, url, headers, rawBody, signal }: SellerRequest,
     exchange: SellerExchange,
+    isFresh: boolean,
   ): Lease | undefined {
     if (signal?.aborted) return void exchange.fail('timeout');
     const target = this.policy.check(url);
@@ -59,6 +77,7 @@ export class SellerClient {
       { listingId, origin },
       { method: 'POST', path: pathname + search, headers, body: rawBody },
       exchange,
+      isFresh,
     );
   }
 }

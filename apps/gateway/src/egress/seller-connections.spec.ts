@@ -211,6 +211,42 @@ describe('SellerConnections, keeping connections', () => {
     expect(new Set(sockets).size).toBe(20);
   });
 
+  /** Answers the first request on each connection, and ends the connection with these bytes at the second. */
+  async function forgetfulSeller(last: string, first = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}') {
+    const seen: number[] = [];
+    const server = createTcpServer((socket) => {
+      let requests = 0;
+      socket
+        .on('error', () => undefined)
+        .on('data', () => {
+          requests += 1;
+          seen.push(requests);
+          if (requests === 1 && first !== '') socket.write(first);
+          else socket.end(last, () => socket.destroy());
+        });
+    });
+    return { url: `http://127.0.0.1:${await listen(server)}/`, seen };
+  }
+
+  it('sends a request once more, on a new connection, if a kept one is closed without a byte of an answer', async () => {
+    const { url, seen } = await forgetfulSeller('');
+    const { call, connections } = clientWith();
+    for (let n = 0; n < 4; n += 1) expect(await call(url)).toMatchObject({ kind: 'answered', statusCode: 200 });
+    expect(seen).toEqual([1, 2, 1, 2, 1, 2, 1]);
+    expect(connections.size).toBe(1);
+  });
+
+  it.each([
+    ['an answer had begun', 'HTTP/1.1 2', undefined, 'protocol_error', [1, 2]],
+    ['the connection was new', '', '', 'unreachable', [1]],
+  ] as const)('sends no request again if %s', async (_name, last, first, reason, expected) => {
+    const { url, seen } = await forgetfulSeller(last, first);
+    const { call } = clientWith();
+    if (first !== '') expect(await call(url)).toMatchObject({ kind: 'answered' });
+    expect(await call(url)).toMatchObject({ kind: 'failed', reason });
+    expect(seen).toEqual(expected);
+  });
+
   it('fails what is under way and what comes later once it is closed', async () => {
     const { url, arrived } = await patientSeller();
     const { connections, call } = clientWith();

@@ -26,6 +26,8 @@ export interface SellerTarget {
 
 /** The right of an exchange to use its connection. */
 export interface Lease {
+  /** Whether the connection has carried another exchange before. */
+  readonly isReused: boolean;
   /**
    * Must be called once after the exchange, and not from within its handler, where the parser is still running. A
    * connection that is not reusable is closed immediately, even while it is connecting.
@@ -64,16 +66,21 @@ export class SellerConnections {
     this.dialer = new SellerDialer({ allowPrivate, lookup, connectTimeoutMs, ca });
   }
 
-  /** Starts an exchange. All errors are reported to the handler, which ends the lease. */
-  dispatch(target: SellerTarget, request: Dispatcher.DispatchOptions, handler: SellerHandler): Lease {
+  /**
+   * Starts an exchange. All errors are reported to the handler, which ends the lease.
+   * @param isFresh whether it must have a connection of its own.
+   */
+  dispatch(target: SellerTarget, request: Dispatcher.DispatchOptions, handler: SellerHandler, isFresh = false): Lease {
     if (this.closed) {
       queueMicrotask(() => handler.onResponseError(null, new errors.ClientClosedError()));
-      return { end: () => undefined };
+      return { isReused: false, end: () => undefined };
     }
     const key = `${target.listingId} ${target.origin}`;
-    const connection = this.idle.get(key)?.pop() ?? this.connect(key, target.origin);
+    const kept = isFresh ? undefined : this.idle.get(key)?.pop();
+    const connection = kept ?? this.connect(key, target.origin);
     connection.client.dispatch(request, handler);
     return {
+      isReused: kept !== undefined,
       end: (reusable) =>
         reusable && connection.socket?.destroyed === false ? this.keep(key, connection) : this.discard(key, connection),
     };

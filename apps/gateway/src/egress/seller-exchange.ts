@@ -11,6 +11,8 @@ export interface SellerResult {
   outcome: Omit<SellerAnswered, 'latencyMs'> | Omit<SellerFailed, 'latencyMs'>;
   /** Whether the answer was complete, so that its connection may carry another exchange. */
   reusable: boolean;
+  /** Whether the seller closed the connection after the request was sent, without one byte of an answer. */
+  isSilent?: true;
 }
 
 const maxHeaders = 100;
@@ -19,6 +21,9 @@ const maxInformational = 8;
 const noBytes = Buffer.alloc(0);
 /** Errors of a process or machine without free sockets, which are not the seller's fault. */
 const outOfSockets = new Set(['EMFILE', 'ENFILE', 'ENOBUFS']);
+
+/** Errors of a connection that the other side closed. */
+const closed = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 
 /** Reads one answer as it arrives, and resolves as soon as the result is certain. */
 export class SellerExchange implements SellerHandler {
@@ -44,10 +49,11 @@ export class SellerExchange implements SellerHandler {
     });
   }
 
-  fail(reason: SellerFailureReason, json: string | null = null, reusable = false): void {
+  fail(reason: SellerFailureReason, json: string | null = null, reusable = false, isSilent?: true): void {
     this.conclude({
       outcome: { kind: 'failed', reason, statusCode: this.failureStatus(reason), contact: this.contact(reason), json },
       reusable,
+      isSilent,
     });
   }
 
@@ -100,7 +106,11 @@ export class SellerExchange implements SellerHandler {
     else if (outOfSockets.has((error as NodeJS.ErrnoException).code ?? ''))
       this.reject(new UnavailableError('a socket of the gateway', { cause: error }));
     else if (error instanceof ForbiddenAddress) this.fail('forbidden_address');
-    else this.fail(this.started ? 'protocol_error' : 'unreachable');
+    else if (this.started) this.fail('protocol_error');
+    else {
+      const isClosed = closed.has((error as NodeJS.ErrnoException).code ?? '');
+      this.fail('unreachable', null, false, (this.connected && isClosed) || undefined);
+    }
   }
 
   /** Copies into one growing buffer. A list of one-byte chunks would take a hundred times the size of the body. */

@@ -41,6 +41,13 @@ export type SellerOutcome = SellerAnswered | SellerFailed;
 /** These statuses (timeout, too early, too many requests) depend on the time of the request. */
 const LATER = [408, 425, 429];
 
+/** Of an API that the seller calls itself: the buyer's key is never forwarded, so its request can mend none of these. */
+const OWN_CREDENTIALS = [401, 407];
+
+/** Whether the seller was refused by a party behind it, for credentials of its own. */
+export const isOwnFault = ({ reason, statusCode }: SellerFailed): boolean =>
+  reason === 'seller_refused' && OWN_CREDENTIALS.includes(statusCode);
+
 /** Whether the seller would refuse the same request again. */
 export const isDefinite = ({ reason, statusCode }: SellerFailed): boolean =>
   reason === 'seller_refused' && !LATER.includes(statusCode);

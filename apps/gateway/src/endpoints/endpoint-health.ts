@@ -103,7 +103,7 @@ export class EndpointHealth {
     context: RequestContext,
   ): Promise<void> {
     const { failingAfter, probeIntervalMs } = this.config;
-    await this.tell(
+    await this.publishIfChanged(
       tx,
       await tx.query<HealthRow>(countFailure, [
         listingId,
@@ -121,7 +121,7 @@ export class EndpointHealth {
   /** Marks the endpoint as working after a billable call while it was not `active`. */
   async recovered({ listingId, urlDigest }: CalledEndpoint, context: RequestContext): Promise<void> {
     await this.database.transaction(async (tx) =>
-      this.tell(
+      this.publishIfChanged(
         tx,
         await tx.query<HealthRow>(recover, [
           listingId,
@@ -156,7 +156,7 @@ export class EndpointHealth {
       this.config.idleProbeIntervalMs,
     ];
     await this.database.transaction(async (tx) =>
-      this.tell(tx, await tx.query<HealthRow>(recordTest, values), context),
+      this.publishIfChanged(tx, await tx.query<HealthRow>(recordTest, values), context),
     );
   }
 
@@ -165,7 +165,7 @@ export class EndpointHealth {
     return this.database.query(takeDue, [most, this.config.probeIntervalMs]);
   }
 
-  private async tell(tx: Tx, [row]: HealthRow[], context: RequestContext): Promise<void> {
+  private async publishIfChanged(tx: Tx, [row]: HealthRow[], context: RequestContext): Promise<void> {
     if (row?.changed) await this.endpoints.publishChange(tx, row, true, context);
   }
 }

@@ -2,6 +2,7 @@ import { endpointChanged, endpointTouched, getEndpoint } from '@market/contracts
 import { MessageBus, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Outbox, FieldCipher, sql, type Database, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
+import { Offerings } from '../offerings/offerings.js';
 import { newSigningSecret, type SigningSecret } from '../egress/signing-secret.js';
 import {
   endpointColumns,
@@ -12,7 +13,9 @@ import {
   type EndpointSecretRow,
 } from './endpoint.js';
 
-const find = sql('endpoints.find', `SELECT ${endpointColumns('e')} FROM endpoints e WHERE e.listing_id = $1`);
+const FIND_OWN = `SELECT ${endpointColumns('e')} FROM endpoints e WHERE e.listing_id = $1 AND e.seller_id = $2`;
+const findOwn = sql('endpoints.find-own', FIND_OWN);
+const lockOwn = sql('endpoints.lock-own', `${FIND_OWN} FOR UPDATE`);
 const lock = sql(
   'endpoints.lock',
   `SELECT ${endpointColumns('e')} FROM endpoints e WHERE e.listing_id = $1 FOR UPDATE`,
@@ -43,16 +46,17 @@ export class EndpointsRepository {
     private readonly outbox: Outbox,
     private readonly bus: MessageBus,
     private readonly cipher: FieldCipher,
+    private readonly offerings: Offerings,
   ) {}
 
-  /** @throws Refusal `endpoint_not_found`, also if the endpoint belongs to another seller. */
-  async findOwn(from: Pick<Database, 'query'>, listingId: string, context: RequestContext): Promise<EndpointRow> {
-    return ownOf(await from.query<EndpointRow>(find, [listingId]), context);
+  /** @throws Refusal `not_owner` for a listing of another seller that everyone can see, otherwise `endpoint_not_found`. */
+  findOwn(from: Pick<Database, 'query'>, listingId: string, context: RequestContext): Promise<EndpointRow> {
+    return this.ownBy(findOwn, from, listingId, context);
   }
 
   /** Like `findOwn`, and locks the row until the transaction ends. */
-  async lockOwn(tx: Tx, listingId: string, context: RequestContext): Promise<EndpointRow> {
-    return ownOf(await tx.query<EndpointRow>(lock, [listingId]), context);
+  lockOwn(tx: Tx, listingId: string, context: RequestContext): Promise<EndpointRow> {
+    return this.ownBy(lockOwn, tx, listingId, context);
   }
 
   /** Returns the endpoint of a listing that has one, and locks it until the transaction ends. */
@@ -106,9 +110,18 @@ export class EndpointsRepository {
     this.outbox.add(tx, endpointChanged, event, context);
     tx.afterCommit(() => this.bus.signal(endpointTouched, { listingId: endpoint.listing_id }));
   }
-}
 
-function ownOf([endpoint]: EndpointRow[], context: RequestContext): EndpointRow {
-  if (endpoint?.seller_id !== principalOf(context).accountId) throw refuse(getEndpoint, 'endpoint_not_found', {});
-  return endpoint;
+  private async ownBy(
+    statement: typeof findOwn,
+    from: Pick<Database, 'query'>,
+    listingId: string,
+    context: RequestContext,
+  ): Promise<EndpointRow> {
+    const { accountId } = principalOf(context);
+    const [endpoint] = await from.query<EndpointRow>(statement, [listingId, accountId]);
+    if (endpoint) return endpoint;
+    const offering = await this.offerings.find(listingId, context);
+    const isAnothers = offering?.status === 'active' && offering.sellerId !== accountId;
+    throw refuse(getEndpoint, isAnothers ? 'not_owner' : 'endpoint_not_found', {});
+  }
 }

@@ -1,7 +1,7 @@
-import { endpointTouched, type rotateEndpointSecret } from '@market/contracts/gateway';
+import { endpointTouched, rotateEndpointSecret } from '@market/contracts/gateway';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { MessageBus, type RequestContext } from '@market/messaging';
-import { Database, sql } from '@market/persistence';
+import { Idempotency, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { EndpointsRepository } from './endpoints.repository.js';
 
@@ -21,7 +21,7 @@ const expireCurrent = sql(
 @Injectable()
 export class RotateEndpointSecret {
   constructor(
-    private readonly database: Database,
+    private readonly idempotency: Idempotency,
     private readonly endpoints: EndpointsRepository,
     private readonly bus: MessageBus,
   ) {}
@@ -30,7 +30,7 @@ export class RotateEndpointSecret {
     { listing_id: listingId, overlap_seconds: overlapSeconds }: InputOf<typeof rotateEndpointSecret>,
     context: RequestContext,
   ): Promise<OutputOf<typeof rotateEndpointSecret>> {
-    return this.database.transaction(async (tx) => {
+    return this.idempotency.run(rotateEndpointSecret, context, async (tx) => {
       await this.endpoints.lockOwn(tx, listingId, context);
       const expiresAt = new Date(Date.now() + overlapSeconds * 1000);
       await tx.query(deletePrevious, [listingId]);

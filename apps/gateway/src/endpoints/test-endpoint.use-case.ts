@@ -3,7 +3,7 @@ import type { InputOf, OutputOf } from '@market/contracts';
 import { newId } from '@market/kernel';
 import { Limits, type LimitRule } from '@market/limits';
 import { refuse, type RequestContext } from '@market/messaging';
-import { Database } from '@market/persistence';
+import { Database, Idempotency } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import type { SellerOutcome } from '../egress/seller-outcome.js';
 import { SignedRequests } from '../egress/signed-requests.js';
@@ -26,6 +26,7 @@ const TESTS: LimitRule = { name: 'endpoint-tests', points: 10, perSeconds: 60 };
 export class TestEndpoint {
   constructor(
     private readonly database: Database,
+    private readonly idempotency: Idempotency,
     private readonly repository: EndpointsRepository,
     private readonly offerings: Offerings,
     private readonly inputSchemas: InputSchemas,
@@ -44,6 +45,9 @@ export class TestEndpoint {
       listingId,
       context,
     );
+    // A test is not taken back, so of two that run at the same time under one key, both are sent.
+    const stored = await this.idempotency.replay(testEndpoint, context);
+    if (stored) return stored;
     const givenBody = body && JSON.stringify(body);
     if (givenBody !== undefined) await this.checkBody(listingId, givenBody, maxBytes, context);
     await this.countTest(listingId);
@@ -51,14 +55,14 @@ export class TestEndpoint {
     if (!tested) throw refuse(testEndpoint, 'endpoint_not_found', {});
     const { requestId, outcome } = tested;
     const success = outcome.kind === 'answered';
-    return {
+    return this.idempotency.run(testEndpoint, context, async () => ({
       success,
       seller_status_code: outcome.statusCode,
       latency_ms: outcome.latencyMs,
       request_id: requestId,
       checks: checksOf(outcome, success),
       seller_response_json: outcome.json,
-    };
+    }));
   }
 
   /** Sends a test and updates the endpoint's health. @returns undefined if the listing has no endpoint. */
@@ -92,7 +96,7 @@ export class TestEndpoint {
     if (Buffer.byteLength(body) > maxBytes)
       throw refuse(testEndpoint, 'request_body_too_large', { max_request_bytes: maxBytes });
     const offering = await this.offerings.find(listingId, context);
-    const refused = offering && this.inputSchemas.refusalOf(offering, body, context);
+    const refused = offering && (await this.inputSchemas.refusalOf(offering, body, context));
     if (refused) throw refused;
   }
 

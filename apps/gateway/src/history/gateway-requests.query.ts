@@ -4,6 +4,7 @@ import { centsNumber, feeRateNumber } from '@market/kernel';
 import { principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, pageOfRows, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
+import { CallRecords } from '../calls/call-records.js';
 
 type Detail = OutputOf<typeof getGatewayRequest>;
 type View = OutputOf<typeof listGatewayRequests>['items'][number];
@@ -32,8 +33,8 @@ interface RequestRow {
   latency_ms: number | null;
   error_code: string | null;
   response_digest: Buffer | null;
-  /** The fence of the last attempt that was sent to the seller; 0 before the first. */
-  fence: number;
+  /** The number of the last attempt that was recorded; 0 before the first. */
+  attempts: number;
   payment_id: string | null;
   settled_at: Date | null;
   refund_transaction_hash: string | null;
@@ -43,13 +44,18 @@ interface RequestRow {
 
 type DetailRow = RequestRow & { failed_attempts: Attempt[] };
 
-/** The current status. It takes account of expired offers, and of free calls whose process stopped. */
+/**
+ * The current status. It takes account of expired offers, of free calls whose process stopped, and of what the ledger has
+ * not booked or the debtor not sent yet.
+ */
 const statusNow = `CASE WHEN g.status IN ('payment_required', 'payment_pending') AND g.offer_expires_at < now() THEN 'expired'
-   WHEN g.status = 'forwarding' AND g.lease_until < now() THEN 'seller_failed' ELSE g.status END`;
+   WHEN g.status = 'succeeded' AND g.settled_at IS NULL THEN 'settling'
+   WHEN g.status = 'refunded' AND g.refund_transaction_hash IS NULL THEN 'refund_due'
+   WHEN g.status = 'forwarding' AND g.payment_id IS NULL AND g.forwarding_until < now() THEN 'seller_failed' ELSE g.status END`;
 const columns = `g.id, g.buyer_id, g.seller_id, g.listing_id, g.listing_name, g.listing_slug, ${statusNow} AS status,
   g.body_digest, g.gross_micros, g.fee_micros, g.net_micros, g.fee_bps,
   g.relay_request_id, g.provider, g.scheme, g.network, g.transaction_hash, g.billable, g.seller_status_code,
-  g.latency_ms, g.error_code, g.response_digest, g.fence, g.payment_id, g.settled_at, g.refund_transaction_hash,
+  g.latency_ms, g.error_code, g.response_digest, g.attempts, g.payment_id, g.settled_at, g.refund_transaction_hash,
   g.created_at, g.completed_at`;
 
 const SIDES = { buyer: ['buyer'], seller: ['seller'], all: ['buyer', 'seller'] } as const;
@@ -126,12 +132,16 @@ function pageOf(role: View['role'] | 'all', { name, where, values }: Asked) {
 /** Returns the history of calls, as buyer or as seller. `from` is inclusive, `to` exclusive. */
 @Injectable()
 export class GatewayRequestsQuery {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly records: CallRecords,
+  ) {}
 
   async list(
     input: InputOf<typeof listGatewayRequests>,
     context: RequestContext,
   ): Promise<OutputOf<typeof listGatewayRequests>> {
+    await this.records.flush();
     const { accountId } = principalOf(context);
     const { cursor, ...filters } = input;
     const counts = conditionsOf(accountId, filters);
@@ -149,6 +159,7 @@ export class GatewayRequestsQuery {
 
   async get({ requestId }: InputOf<typeof getGatewayRequest>, context: RequestContext): Promise<Detail> {
     const { accountId } = principalOf(context);
+    await this.records.flush();
     const [row] = await this.database.query<DetailRow>(find, [accountId, requestId]);
     if (!row) throw refuse(getGatewayRequest, 'gateway_request_not_found', {});
     return { ...toView(row, accountId), attempts: attemptsOf(row) };
@@ -156,11 +167,13 @@ export class GatewayRequestsQuery {
 
   /** Returns calls for operators, with the fields that the buyer sees. */
   async find({ ids, accountId }: InputOf<typeof findCalls>): Promise<OutputOf<typeof findCalls>> {
+    await this.records.flush();
     const rows = await this.database.query<RequestRow>(findForOperators, [ids, accountId]);
     return { calls: rows.map(toOperatorsView) };
   }
 
   async inspect({ requestId }: InputOf<typeof inspectCall>): Promise<OutputOf<typeof inspectCall>> {
+    await this.records.flush();
     const [row] = await this.database.query<DetailRow>(inspect, [requestId]);
     if (!row) throw refuse(inspectCall, 'gateway_request_not_found', {});
     return { ...toOperatorsView(row), attempts: attemptsOf(row) };
@@ -184,7 +197,7 @@ function attemptsOf({ failed_attempts, billable, completed_at, latency_ms, selle
 }
 
 function toView(row: RequestRow, viewerId: string): View {
-  const charged = row.billable === true;
+  const charged = row.billable === true && row.settled_at !== null;
   const bought = row.buyer_id === viewerId;
   const cents = (micros: string): number => (charged ? centsNumber(BigInt(micros)) : 0);
   return {
@@ -195,7 +208,7 @@ function toView(row: RequestRow, viewerId: string): View {
     buyer_id: row.buyer_id,
     seller_id: row.seller_id,
     status: row.status,
-    billable: row.billable,
+    billable: row.status === 'settling' ? null : row.billable,
     charged_amount: { amount_cents: cents(row.gross_micros), currency: 'USD' },
     fees: {
       fee_rate: feeRateNumber(row.fee_bps),
@@ -213,17 +226,14 @@ function toView(row: RequestRow, viewerId: string): View {
             transaction_hash: bought || charged ? row.transaction_hash : null,
           },
     refund:
-      row.status === 'refunded'
-        ? {
-            status: row.refund_transaction_hash === null ? 'refund_due' : 'refunded',
-            transaction_hash: row.refund_transaction_hash,
-          }
+      row.status === 'refunded' || row.status === 'refund_due'
+        ? { status: row.status, transaction_hash: row.refund_transaction_hash }
         : null,
     seller_status_code: row.seller_status_code,
     latency_ms: row.latency_ms,
     error_code: row.error_code,
     // A short body can be guessed from its digest, so each side sees only digests of bodies that it received or sent.
-    request_digest: bought || row.fence > 0 ? row.body_digest.toString('hex') : null,
+    request_digest: bought || row.attempts > 0 ? row.body_digest.toString('hex') : null,
     response_digest: !bought || row.settled_at ? (row.response_digest?.toString('hex') ?? null) : null,
     created_at: row.created_at.toISOString(),
     completed_at: row.completed_at?.toISOString() ?? null,

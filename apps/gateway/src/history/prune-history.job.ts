@@ -17,6 +17,18 @@ const deleteResults = sql(
      RETURNING 1)
    SELECT count(*)::int AS count FROM pruned`,
 );
+/** A quote whose offer is over and that was neither paid nor tried. A payment that comes late is still the ledger's. */
+const deleteQuotes = sql(
+  'gateway-requests.delete-quotes',
+  `WITH pruned AS (
+     DELETE FROM gateway_requests WHERE id IN (
+       SELECT id FROM gateway_requests
+       WHERE status = 'payment_required' AND completed_at IS NULL
+         AND offer_expires_at < now() - $1 * interval '1 hour'
+       ORDER BY offer_expires_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED)
+     RETURNING 1)
+   SELECT count(*)::int AS count FROM pruned`,
+);
 /** Ids are UUIDv7, which begin with the time, so the oldest calls are first in the primary key. */
 const deleteCalls = sql(
   'gateway-requests.delete-calls',
@@ -31,9 +43,10 @@ const deleteCalls = sql(
 );
 
 /**
- * Deletes the results of delivered calls after `GATEWAY_RESULTS_KEPT_DAYS`, and calls after
- * `GATEWAY_HISTORY_KEPT_DAYS`, in small batches. Results that are not settled yet are kept. The ledger keeps charges
- * permanently, so a retry after the result was deleted is still answered as delivered.
+ * Deletes quotes that came to nothing after `GATEWAY_QUOTES_KEPT_HOURS`, the results of delivered calls after
+ * `GATEWAY_RESULTS_KEPT_DAYS`, and calls after `GATEWAY_HISTORY_KEPT_DAYS`, in small batches. Results that are not
+ * settled yet are kept. The ledger keeps charges permanently, so a retry after the result was deleted is still answered
+ * as delivered.
  */
 @Injectable()
 export class PruneHistory implements OnApplicationBootstrap {
@@ -48,13 +61,14 @@ export class PruneHistory implements OnApplicationBootstrap {
   }
 
   async run(): Promise<void> {
+    await this.inBatches(deleteQuotes, this.config.quotesKeptHours);
     await this.inBatches(deleteResults, this.config.resultsKeptDays);
     await this.inBatches(deleteCalls, this.config.historyKeptDays);
   }
 
-  private async inBatches(statement: typeof deleteCalls, days: number): Promise<void> {
+  private async inBatches(statement: typeof deleteCalls, age: number): Promise<void> {
     for (let batch = 1; batch <= MAX_BATCHES; batch += 1) {
-      const [pruned] = await this.database.query<{ count: number }>(statement, [days]);
+      const [pruned] = await this.database.query<{ count: number }>(statement, [age]);
       if (pruned!.count < BATCH_SIZE) return;
     }
   }

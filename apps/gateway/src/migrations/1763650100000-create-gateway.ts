@@ -55,7 +55,7 @@ export class CreateGateway1763650100000 implements MigrationInterface {
         listing_name text NOT NULL,
         listing_slug text NOT NULL,
         status text NOT NULL CHECK (status IN (
-          'payment_required', 'payment_pending', 'forwarding', 'succeeded', 'seller_failed', 'seller_refused', 'refunded')),
+          'payment_required', 'payment_pending', 'paid', 'forwarding', 'succeeded', 'seller_failed', 'seller_refused', 'refunded')),
         body_digest bytea NOT NULL,
         gross_micros bigint NOT NULL,
         fee_micros bigint NOT NULL,
@@ -68,9 +68,8 @@ export class CreateGateway1763650100000 implements MigrationInterface {
         network text,
         transaction_hash text,
         offer_expires_at timestamptz,
-        fence int NOT NULL DEFAULT 0,
-        released_claims int NOT NULL DEFAULT 0,
-        lease_until timestamptz,
+        attempts int NOT NULL DEFAULT 0,
+        forwarding_until timestamptz,
         billable boolean,
         seller_status_code int,
         latency_ms int,
@@ -89,6 +88,10 @@ export class CreateGateway1763650100000 implements MigrationInterface {
     );
     await runner.query(
       'CREATE INDEX gateway_requests_unsettled ON gateway_requests (completed_at) WHERE billable AND settled_at IS NULL',
+    );
+    await runner.query(
+      `CREATE INDEX gateway_requests_unpaid ON gateway_requests (offer_expires_at)
+       WHERE status = 'payment_required' AND completed_at IS NULL`,
     );
     await runner.query(
       'CREATE INDEX gateway_requests_kept_results ON gateway_requests (completed_at) WHERE result_json IS NOT NULL',

@@ -13,9 +13,12 @@ export const MARKETPLACE = '00000000-0000-0000-0000-000000000000';
  * SQL for the counted failures in the evidence of one listing and day. They count only if two buyers had failures or
  * the marketplace's own test failed, so that no buyer can cause them alone.
  */
-export const COUNTED_FAILURES = `CASE WHEN count(*) FILTER (WHERE failed_calls <> '{}') >= 2
+const failuresWhere = (counted: string): string => `CASE WHEN count(*) FILTER (WHERE failed_calls <> '{}') >= 2
            OR bool_or(buyer_id = '${MARKETPLACE}' AND failed_calls <> '{}')
-         THEN sum(cardinality(failed_calls)) ELSE 0 END`;
+         THEN sum(cardinality(failed_calls)) ${counted} ELSE 0 END`;
+export const COUNTED_FAILURES = failuresWhere('');
+/** Those of buyers alone. */
+export const BUYERS_FAILURES = failuresWhere(`FILTER (WHERE buyer_id <> '${MARKETPLACE}')`);
 
 interface Evidence {
   listingId: string;

@@ -4,7 +4,7 @@ import { Database, Outbox, sql, withParameters } from '@market/persistence';
 import { Jobs } from '@market/runtime';
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
-import { COUNTED_FAILURES, MARKETPLACE } from './call-evidence.js';
+import { BUYERS_FAILURES, COUNTED_FAILURES, MARKETPLACE } from './call-evidence.js';
 import { successRate, successLowerBound } from './success-rate.js';
 
 const POLL_INTERVAL_MS = 1_000;
@@ -27,13 +27,19 @@ const measure = sql(
    ), days AS (
      SELECT listing_id, of_week, sum(delivered) FILTER (WHERE buyer_id <> '${MARKETPLACE}') AS calls,
        sum(cardinality(latencies_ms)) AS successes,
-       ${COUNTED_FAILURES} AS failures
+       ${COUNTED_FAILURES} AS failures,
+       sum(cardinality(latencies_ms)) FILTER (WHERE buyer_id <> '${MARKETPLACE}') AS buyers_successes,
+       ${BUYERS_FAILURES} AS buyers_failures
      FROM evidence GROUP BY listing_id, day, of_week
    ), sums AS (
      SELECT listing_id, sum(calls) AS calls_30d, sum(successes) AS successes_30d, sum(failures) AS failures_30d,
+       sum(buyers_successes) AS buyers_successes_30d, sum(buyers_failures) AS buyers_failures_30d,
        sum(calls) FILTER (WHERE of_week) AS calls_7d, sum(successes) FILTER (WHERE of_week) AS successes_7d,
        sum(failures) FILTER (WHERE of_week) AS failures_7d
      FROM days GROUP BY listing_id
+   ), buyers AS (
+     SELECT listing_id, count(DISTINCT buyer_id) AS buyers_30d FROM evidence
+     WHERE delivered > 0 AND buyer_id <> '${MARKETPLACE}' GROUP BY listing_id
    ), latencies AS (
      SELECT listing_id, percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY ms) AS month,
        percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY ms) FILTER (WHERE of_week) AS week
@@ -41,9 +47,11 @@ const measure = sql(
    )
    SELECT listing_id, coalesce(calls_7d, 0)::int AS calls_7d, coalesce(calls_30d, 0)::int AS calls_30d,
      coalesce(successes_7d, 0)::int AS successes_7d, coalesce(failures_7d, 0)::int AS failures_7d, successes_30d::int, failures_30d::int,
+     coalesce(buyers_successes_30d, 0)::int AS buyers_successes_30d, coalesce(buyers_failures_30d, 0)::int AS buyers_failures_30d,
+     coalesce(buyers_30d, 0)::int AS buyers_30d,
      round(week[1])::int AS p50_ms_7d, round(week[2])::int AS p95_ms_7d,
      round(month[1])::int AS p50_ms_30d, round(month[2])::int AS p95_ms_30d
-   FROM sums LEFT JOIN latencies USING (listing_id)`,
+   FROM sums LEFT JOIN latencies USING (listing_id) LEFT JOIN buyers USING (listing_id)`,
 );
 /**
  * A listing is measured again a day later, because days leave the window. If no day is left, it is measured when there
@@ -76,6 +84,9 @@ interface SumsRow extends Latencies {
   failures_7d: number;
   successes_30d: number;
   failures_30d: number;
+  buyers_30d: number;
+  buyers_successes_30d: number;
+  buyers_failures_30d: number;
 }
 
 const NOTHING: Omit<SumsRow, 'listing_id'> = {
@@ -85,6 +96,9 @@ const NOTHING: Omit<SumsRow, 'listing_id'> = {
   failures_7d: 0,
   successes_30d: 0,
   failures_30d: 0,
+  buyers_30d: 0,
+  buyers_successes_30d: 0,
+  buyers_failures_30d: 0,
   p50_ms_7d: null,
   p95_ms_7d: null,
   p50_ms_30d: null,
@@ -157,7 +171,16 @@ export class MeasureQuality implements OnApplicationBootstrap {
 
 const qualityOf = (
   lastSuccessAt: Date | null,
-  { p50_ms_7d, p95_ms_7d, p50_ms_30d, p95_ms_30d, calls_7d, calls_30d, ...sums }: Omit<SumsRow, 'listing_id'>,
+  {
+    p50_ms_7d,
+    p95_ms_7d,
+    p50_ms_30d,
+    p95_ms_30d,
+    calls_7d,
+    calls_30d,
+    buyers_30d,
+    ...sums
+  }: Omit<SumsRow, 'listing_id'>,
 ): MeasuredQuality => ({
   last_success_at: lastSuccessAt?.toISOString() ?? null,
   success_rate_7d: successRate({ successes: sums.successes_7d, failures: sums.failures_7d }),
@@ -168,4 +191,6 @@ const qualityOf = (
   p95_ms_30d,
   calls_7d,
   calls_30d,
+  buyers_30d,
+  buyers_success_rate_30d: successRate({ successes: sums.buyers_successes_30d, failures: sums.buyers_failures_30d }),
 });

@@ -133,7 +133,7 @@ describe('a private endpoint', () => {
       test,
       (of: Shop, who: string) => rotate(of, undefined, who),
     ]) {
-      expect(await reasonOf(request(shop, newId()))).toBe('endpoint_not_found');
+      expect(await reasonOf(request(shop, newId()))).toBe('not_owner');
       expect(await reasonOf(request({ ...shop, offering: { ...shop.offering, listingId: newId() } }, newId()))).toBe(
         'endpoint_not_found',
       );

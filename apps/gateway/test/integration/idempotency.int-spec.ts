@@ -1,6 +1,7 @@
 import { newId } from '@market/kernel';
 import { eventually } from '@market/testing';
 import fc from 'fast-check';
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   BODY,
   expectOutcome,
@@ -151,7 +152,7 @@ describe('an Idempotency-Key on the paid call', () => {
     const delivery = harness.answer(buyer, shop, BODY, { key, relayRequestId });
     await eventually(() => expect(shop.seller.requests).toHaveLength(1));
     const meanwhile = await harness.quote(buyer, shop, BODY, { key });
-    expect([meanwhile.payment.relay_request_id, meanwhile.payment.status]).toEqual([relayRequestId, 'in_flight']);
+    expect([meanwhile.payment.relay_request_id, meanwhile.payment.status]).toEqual([relayRequestId, 'verified']);
     gate.release();
     const starters = Array.from({ length: 20 }, () => harness.call(buyer, shop, BODY, { key }));
     const { dataJson } = await delivery;
@@ -237,41 +238,40 @@ describe('an Idempotency-Key on the paid call', () => {
       ]);
     });
 
-    it('is held by a lease that its process renews, and is free within three seconds of its death', async () => {
-      const hanging = held();
-      const [buyer, shop, key] = [newId(), await harness.open({ priceMicros: '0' }, hanging.behaviour), newId()];
-      const first = harness.call(buyer, shop, BODY, { key });
-      const id = await eventually(async () => {
-        expect(shop.seller.requests).toHaveLength(1);
-        return (
-          await harness.db.inspect<{ id: string }>('SELECT id FROM gateway.gateway_requests WHERE buyer_id = $1', [
-            buyer,
-          ])
-        )[0]!.id;
-      });
-      const secondsLeft = async (): Promise<number> =>
-        Number(
-          (
-            await harness.db.inspect<{ left: string }>(
-              'SELECT extract(epoch FROM lease_until - now()) AS left FROM gateway.gateway_requests WHERE id = $1',
-              [id],
-            )
-          )[0]!.left,
+    it('is held as long as it takes while its process lives, and is free within three seconds of its end', async () => {
+      // Requests alternate between the processes, so each process has one of the calls.
+      const calls = await Promise.all(
+        [0, 1].map(async () => {
+          const hanging = held();
+          const shop = await harness.open({ priceMicros: '0' }, hanging.behaviour);
+          return { buyer: newId(), key: newId(), shop, hanging };
+        }),
+      );
+      const call = ({ buyer, shop, key }: (typeof calls)[number]): ReturnType<GatewayHarness['call']> =>
+        harness.call(buyer, shop, BODY, { key });
+      const firsts = calls.map(call);
+      await eventually(() => expect(calls.map(({ shop }) => shop.seller.requests.length)).toEqual([1, 1]));
+      await delay(3_000);
+      for (const each of [...calls, ...calls.toReversed()])
+        expect(await call(each)).toMatchObject({ outcome: 'pending' });
+      const heal = harness.cutLocks(0);
+      const seconds: Promise<unknown>[] = [];
+      await eventually(
+        () => {
+          seconds.push(...[...calls, ...calls.toReversed()].map((each) => call(each).catch(() => undefined)));
+          expect(calls.map(({ shop }) => shop.seller.requests.length).sort()).toEqual([1, 2]);
+        },
+        { withinMs: 3_000, everyMs: 200 },
+      );
+      calls.forEach(({ hanging }) => hanging.release());
+      const answers = await Promise.all(firsts);
+      await Promise.all(seconds);
+      heal();
+      for (const [n, { buyer, shop, key }] of calls.entries())
+        expect((await eventually(() => harness.answer(buyer, shop, BODY, { key }))).dataJson).toBe(
+          expectOutcome(answers[n]!, 'answered').dataJson,
         );
-      const firstEnd = Date.now() + 1_000 * (await secondsLeft());
-      await eventually(async () => expect([Date.now() > firstEnd, (await secondsLeft()) > 0]).toEqual([true, true]), {
-        withinMs: 10_000,
-      });
-      expect(await secondsLeft()).toBeLessThan(3);
-      expect(await harness.call(buyer, shop, BODY, { key })).toMatchObject({ outcome: 'pending' });
-      // Simulates a crash: with another fence, the process no longer renews the lease.
-      await harness.db.inspect('UPDATE gateway.gateway_requests SET fence = fence + 1 WHERE id = $1', [id]);
-      const second = eventually(async () => expectOutcome(await harness.call(buyer, shop, BODY, { key }), 'answered'), {
-        withinMs: 10_000,
-      });
-      await eventually(() => expect(shop.seller.requests).toHaveLength(2), { withinMs: 4_000 });
-      hanging.release();
-      expect((await second).dataJson).toBe(expectOutcome(await first, 'answered').dataJson);
+      expect(calls.map(({ shop }) => shop.seller.requests.length).sort()).toEqual([1, 2]);
     });
 
     it('is another call than one whose offer came with the key, which stays as it was', async () => {
@@ -315,23 +315,18 @@ describe('an Idempotency-Key on the paid call', () => {
       expect(shop.seller.requests.map(({ headers }) => headers['x-market-attempt'])).toEqual(['1', '2', '3']);
     });
 
-    it('takes a call over whose process died with it', async () => {
+    it('takes a call over whose process died with it, and shows it as failed until then', async () => {
       const [buyer, shop, key] = [newId(), await harness.open({ priceMicros: '0' }, answer(500, '{}')), newId()];
       await harness.answer(buyer, shop, BODY, { key });
-      const lease = (until: string): Promise<unknown> =>
+      const forwarding = (until: string): Promise<unknown> =>
         harness.db.inspect(
-          `UPDATE gateway.gateway_requests SET status = 'forwarding', lease_until = now() + interval '${until}' WHERE buyer_id = $1`,
+          `UPDATE gateway.gateway_requests SET status = 'forwarding', forwarding_until = now() + interval '${until}' WHERE buyer_id = $1`,
           [buyer],
         );
       shop.seller.behave(() => '{"ok":true}');
-      await lease('1 minute');
-      expect(await harness.call(buyer, shop, BODY, { key })).toEqual({
-        outcome: 'pending',
-        retryAfterSeconds: 1,
-        reason: 'call_in_progress',
-      });
+      await forwarding('1 minute');
       expect((await harness.history(buyer)).items).toMatchObject([{ status: 'forwarding' }]);
-      await lease('-1 second');
+      await forwarding('-1 second');
       expect((await harness.history(buyer)).items).toMatchObject([{ status: 'seller_failed' }]);
       expect(resultOf(await harness.answer(buyer, shop, BODY, { key }))).toMatchObject({ billable: true });
       expect(shop.seller.requests).toHaveLength(2);

@@ -80,6 +80,27 @@ describe('what is kept of calls', () => {
     });
   });
 
+  it('is a quote that nobody paid for a day after its offer, and one that may still be paid for', async () => {
+    const buyer = newId();
+    const [old, recent, pending] = await Promise.all(
+      ['{"n":1}', '{"n":2}', '{"n":3}'].map(async (body) => {
+        const shop = await harness.open();
+        await harness.quote(buyer, shop, body);
+        const { items } = await harness.history(buyer, { listing_id: shop.offering.listingId });
+        return items[0]!.id;
+      }),
+    );
+    const overSince = (id: string, hours: number, status = 'payment_required'): Promise<unknown> =>
+      harness.db.inspect(
+        `UPDATE gateway.gateway_requests SET offer_expires_at = now() - $2 * interval '1 hour', status = $3 WHERE id = $1`,
+        [id, hours, status],
+      );
+    await Promise.all([overSince(old!, 25), overSince(recent!, 23), overSince(pending!, 25, 'payment_pending')]);
+    await eventually(async () => expect((await kept(old!)).row).toBe(false));
+    expect([(await kept(recent!)).row, (await kept(pending!)).row]).toEqual([true, true]);
+    expect((await harness.history(buyer)).total).toBe(2);
+  });
+
   it('is the call for three months, delivered or not', async () => {
     const call = await delivered();
     await isSettled(call.id);

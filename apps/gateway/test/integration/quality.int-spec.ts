@@ -102,6 +102,8 @@ describe('the measured quality of a listing', () => {
         p95_ms_30d: 400,
         calls_7d: 20,
         calls_30d: 60,
+        buyers_30d: 4,
+        buyers_success_rate_30d: 1,
       }),
     );
     const days = await harness.db.inspect('SELECT 1 FROM gateway.call_evidence WHERE listing_id = $1', [
@@ -131,7 +133,15 @@ describe('the measured quality of a listing', () => {
     await eventually(async () => expect(await latest(shop)).toMatchObject({ success_rate_7d: 0.4706 }));
     await onDay(shop, 1, { failed: 1, buyerId: MARKETPLACE });
     await measureAgain(shop);
-    await eventually(async () => expect(await latest(shop)).toMatchObject({ success_rate_7d: 0.3077, calls_7d: 8 }));
+    // Those of buyers alone: 8 delivered, 17 failed.
+    await eventually(async () =>
+      expect(await latest(shop)).toMatchObject({
+        success_rate_7d: 0.3077,
+        calls_7d: 8,
+        buyers_30d: 1,
+        buyers_success_rate_30d: 0.32,
+      }),
+    );
   });
 
   it('is of no free call and no refusal, and goes with its listing', async () => {

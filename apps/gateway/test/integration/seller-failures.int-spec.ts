@@ -56,7 +56,7 @@ describe('a call that the seller failed', () => {
         fees: { fee_rate: 0.05, fee_amount_cents: 0, seller_receives_cents: 0 },
         seller_status_code: statusCode,
         seller_response: sellerResponse,
-        error: { reason },
+        error: { reason, message: expect.stringMatching(/^The seller.*nothing was charged for it$/) as string },
         recovery: {
           next_action: 'retry_same_request',
           keep: ['X-Market-Relay-Request-Id', 'Idempotency-Key'],
@@ -98,7 +98,7 @@ describe('a call that the seller failed', () => {
 
   it.each<[number, string, unknown, string]>([
     [400, '{"error":"no such city"}', { error: 'no such city' }, 'fix_request'],
-    [401, '{}', {}, 'fix_request'],
+    [401, '{}', {}, 'choose_another_listing'],
     [402, '{}', {}, 'fix_request'],
     [404, '<h1>no</h1>', null, 'fix_request'],
     [422, 'null', null, 'fix_request'],
@@ -115,7 +115,7 @@ describe('a call that the seller failed', () => {
           billable: false,
           charged_amount: { amount_cents: 0 },
           seller_status_code: status,
-          error: { reason: 'seller_refused' },
+          error: { reason: 'seller_refused', message: expect.any(String) as string },
           recovery: { next_action: nextAction, retry_until: expect.any(String) as string },
         });
         expect(refused.seller_response).toEqual(sellerResponse);
@@ -159,7 +159,7 @@ describe('a call that the seller failed', () => {
     expect(resultOf(await harness.answer(buyer, shop, BODY, { relayRequestId }))).toMatchObject({
       billable: false,
       seller_status_code: 502,
-      error: { reason: 'unreachable' },
+      error: { reason: 'unreachable', message: expect.any(String) as string },
     });
     shop.seller.stop = () => Promise.resolve();
   });
@@ -179,7 +179,7 @@ describe('a call that the seller failed', () => {
     expect(resultOf(await call)).toMatchObject({
       billable: false,
       seller_status_code: 504,
-      error: { reason: 'timeout' },
+      error: { reason: 'timeout', message: expect.any(String) as string },
     });
     expect((await harness.history(buyer)).items).toMatchObject([{ status: 'seller_failed', error_code: 'timeout' }]);
     expect((await harness.paymentOf(relayRequestId)).state).toBe('verified');

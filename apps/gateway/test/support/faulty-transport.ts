@@ -1,4 +1,4 @@
-import type { RequestContract, ServiceName, ServiceTopology, SignalContract } from '@market/contracts';
+import type { RequestContract, ServiceName, ServiceTopology } from '@market/contracts';
 import type { Link, Transport } from '@market/messaging';
 
 /** Whether the request is lost before it reaches the service, or its answer. */
@@ -10,11 +10,6 @@ export interface FaultyTransport extends Transport {
   lose(contract: RequestContract, loss: Loss): () => void;
   /** Holds requests of this contract until the returned function is called. */
   hold(contract: RequestContract): () => void;
-  /**
-   * Drops signals of this contract from the given process until the returned function is called. Processes are counted
-   * in the order of their start.
-   */
-  dropSignals(contract: SignalContract, service: ServiceName, process: number): () => void;
   /** The number of requests of this contract that were sent, including lost ones. */
   sent(contract: RequestContract): number;
 }
@@ -23,8 +18,6 @@ export function faultyTransport(inner: Transport): FaultyTransport {
   const losses = new Map<string, Loss>();
   const held = new Map<string, Promise<void>>();
   const counts = new Map<string, number>();
-  const connected = new Map<ServiceName, number>();
-  const dropped = new Set<string>();
 
   const requestOver =
     (link: Link): Link['request'] =>
@@ -41,13 +34,7 @@ export function faultyTransport(inner: Transport): FaultyTransport {
   return {
     async connect(service: ServiceName, topology: ServiceTopology): Promise<Link> {
       const link = await inner.connect(service, topology);
-      const process = (connected.get(service) ?? 0) + 1;
-      connected.set(service, process);
-      const faulty: Partial<Link> = {
-        request: requestOver(link),
-        signal: (subject, payload) =>
-          dropped.has([subject, service, process].join()) ? undefined : link.signal(subject, payload),
-      };
+      const faulty: Partial<Link> = { request: requestOver(link) };
       return new Proxy(link, { get: (target, property) => Reflect.get(faulty, property) ?? bound(target, property) });
     },
     close: () => inner.close(),
@@ -62,11 +49,6 @@ export function faultyTransport(inner: Transport): FaultyTransport {
         held.delete(subject);
         release();
       };
-    },
-    dropSignals({ subject }, service, process) {
-      const key = [subject, service, process].join();
-      dropped.add(key);
-      return () => void dropped.delete(key);
     },
     sent: (contract) => counts.get(contract.subject) ?? 0,
   };

@@ -6,7 +6,7 @@ import { newId } from '@market/kernel';
 import { inProcessTransport, MessageBus, newRequestContext, Refusal, type RequestContext } from '@market/messaging';
 import { paymentsLedger } from '@market/payments-ledger';
 import { runProcess } from '@market/runtime';
-import { freshDatabase, type FreshDatabase } from '@market/testing';
+import { freshDatabase, startPostgresProxy, type FreshDatabase, type PostgresProxy } from '@market/testing';
 import { randomBytes } from 'node:crypto';
 import { paymentsLedgerDatabase } from '../../../payments-ledger/src/database.js';
 import { watchBooks } from '../../../payments-ledger/test/support/books-watch.js';
@@ -67,11 +67,14 @@ export interface GatewayHarness {
     who: string,
     filter?: Partial<RequestOf<typeof listGatewayRequests>>,
   ): Promise<OutputOf<typeof listGatewayRequests>>;
-  paymentOf(
-    relayRequestId: string,
-  ): Promise<{ state: string; fence: number; lease_until: Date | null; retry_until: Date | null }>;
+  paymentOf(relayRequestId: string): Promise<{ state: string; retry_until: Date | null }>;
   /** The number of charges for one payment. */
   chargesOf(relayRequestId: string): Promise<number>;
+  /**
+   * Cuts a process of the gateway off from its locks until the returned function is called. It loses them within two
+   * seconds. Processes are counted from 0.
+   */
+  cutLocks(replica: number): () => void;
   stop(): Promise<void>;
 }
 
@@ -90,6 +93,7 @@ export async function startGateway({ env = {}, replicas = 1 }: GatewayOptions = 
   const environment = {
     GATEWAY_DATABASE_URL: db.url,
     PAYMENTS_LEDGER_DATABASE_URL: ledger.url,
+    DATABASE_LOCK_URL: db.url,
     ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`,
     PAYMENTS_LEDGER_SIGNING_KEYS: randomBytes(32).toString('base64'),
     ALLOW_PRIVATE_ENDPOINTS: 'true',
@@ -101,8 +105,12 @@ export async function startGateway({ env = {}, replicas = 1 }: GatewayOptions = 
     ...env,
   };
   const processes = [await runProcess([paymentsLedger], transport, environment)];
-  for (let replica = 0; replica < replicas; replica += 1)
-    processes.push(await runProcess([gateway], transport, environment));
+  const proxies: PostgresProxy[] = [];
+  for (let replica = 0; replica < replicas; replica += 1) {
+    const proxy = await startPostgresProxy(db.url);
+    proxies.push(proxy);
+    processes.push(await runProcess([gateway], transport, { ...environment, DATABASE_LOCK_URL: proxy.url }));
+  }
   const catalog = await startFakeCatalog(transport);
   const wallets = await startFakeWallets(transport);
   const edge = new MessageBus(await transport.connect('api-gateway', topology['api-gateway']), topology['api-gateway']);
@@ -161,16 +169,17 @@ export async function startGateway({ env = {}, replicas = 1 }: GatewayOptions = 
     async configure({ offering }, changes) {
       await edge.request(updateEndpoint, { listing_id: offering.listingId, ...changes }, as(offering.sellerId));
     },
-    history: (who, filter) => edge.request(listGatewayRequests, { page: 1, limit: 20, ...filter }, as(who)),
+    async history(who, filter) {
+      const ask = () => edge.request(listGatewayRequests, { page: 1, limit: 20, ...filter }, as(who));
+      // Requests alternate between the processes, and each writes what it has not written yet when it is asked.
+      for (let replica = 1; replica < replicas; replica += 1) await ask();
+      return ask();
+    },
     async paymentOf(relayRequestId) {
-      const [row] = await ledger.inspect<{
-        state: string;
-        fence: number;
-        lease_until: Date | null;
-        retry_until: Date | null;
-      }>('SELECT state, fence, lease_until, retry_until FROM payments_ledger.payments WHERE relay_request_id = $1', [
-        relayRequestId,
-      ]);
+      const [row] = await ledger.inspect<{ state: string; retry_until: Date | null }>(
+        'SELECT state, retry_until FROM payments_ledger.payments WHERE relay_request_id = $1',
+        [relayRequestId],
+      );
       return row!;
     },
     async chargesOf(relayRequestId) {
@@ -181,13 +190,14 @@ export async function startGateway({ env = {}, replicas = 1 }: GatewayOptions = 
       );
       return rows.length;
     },
+    cutLocks: (replica) => proxies[replica]!.cut(),
     /** Checks that the books balance, whatever the tests did. */
     async stop() {
       try {
         await books.reconcile();
       } finally {
         await Promise.all(processes.reverse().map((process) => process.stop()));
-        await Promise.all([catalog.stop(), wallets.stop()]);
+        await Promise.all([catalog.stop(), wallets.stop(), ...proxies.map((proxy) => proxy.stop())]);
         await Promise.all(sellers.map((seller) => seller.stop()));
         await Promise.all([db.drop(), ledger.drop()]);
       }

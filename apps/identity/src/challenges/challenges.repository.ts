@@ -5,13 +5,9 @@ import type { WalletAddress } from '../wallets/wallet-address.js';
 import type { Challenge } from './challenge.js';
 
 // All times are PostgreSQL's, so that processes with different clocks agree on what has expired.
-const insertReplacingOldest = sql(
-  'challenges.insert-replacing-oldest',
-  `WITH crowded AS (
-     DELETE FROM challenges WHERE consumed_at IS NULL AND nonce IN (
-       SELECT nonce FROM challenges WHERE address = $4 AND consumed_at IS NULL ORDER BY issued_at DESC, nonce OFFSET $11 - 1)
-   )
-   INSERT INTO challenges (nonce, purpose, chain_type, address, chain_id, agent_id, human_id, pow_challenge, pow_difficulty, expires_at)
+const insert = sql(
+  'challenges.insert',
+  `INSERT INTO challenges (nonce, purpose, chain_type, address, chain_id, agent_id, human_id, pow_challenge, pow_difficulty, expires_at)
    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + make_interval(secs => $10))
    RETURNING issued_at AS "issuedAt", expires_at AS "expiresAt"`,
 );
@@ -53,12 +49,8 @@ export interface Consumed {
 export class ChallengesRepository {
   constructor(private readonly database: Database) {}
 
-  /**
-   * If the wallet already has `limit` unused challenges, the oldest is replaced, so that requests of strangers do not
-   * lock out the owner.
-   */
-  async insertReplacingOldest(
-    limit: number,
+  /** Replaces no other challenge of the wallet: anyone may ask for one, and must not take the owner's away. */
+  async insert(
     challenge: Omit<Challenge, 'issuedAt' | 'expiresAt'>,
     ttlSeconds: number,
   ): Promise<Pick<Challenge, 'issuedAt' | 'expiresAt'>> {
@@ -74,9 +66,8 @@ export class ChallengesRepository {
       pow.challenge,
       pow.difficulty,
       ttlSeconds,
-      limit,
     ];
-    const [times] = await this.database.query<Pick<Challenge, 'issuedAt' | 'expiresAt'>>(insertReplacingOldest, values);
+    const [times] = await this.database.query<Pick<Challenge, 'issuedAt' | 'expiresAt'>>(insert, values);
     return times!;
   }
 

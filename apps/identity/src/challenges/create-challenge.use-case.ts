@@ -24,7 +24,7 @@ export class CreateChallenge {
     input: InputOf<typeof createChallenge>,
     { principal }: RequestContext,
   ): Promise<OutputOf<typeof createChallenge>> {
-    const { challengeTtlSeconds, maxOpenChallenges, powDifficulty } = this.config;
+    const { challengeTtlSeconds, powDifficulty } = this.config;
     const wallet = parseWalletAddress(input.wallet_address);
     if (!wallet) throw refuse(createChallenge, 'wallet_address_invalid', {});
     const asked = {
@@ -35,7 +35,7 @@ export class CreateChallenge {
       nonce: newNonce(),
       pow: { challenge: newProofOfWorkChallenge(), difficulty: powDifficulty },
     };
-    const times = await this.challenges.insertReplacingOldest(maxOpenChallenges, asked, challengeTtlSeconds);
+    const times = await this.challenges.insert(asked, challengeTtlSeconds);
     return {
       message: signInMessage({ ...asked, ...times, publicUrl: this.platform.publicUrl }),
       nonce: asked.nonce,

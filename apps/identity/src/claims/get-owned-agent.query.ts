@@ -8,7 +8,8 @@ type Output = OutputOf<typeof getOwnedAgent>;
 
 const find = sql(
   'claims.find-owned-agent',
-  `SELECT a.id AS "accountId", a.account_type AS "accountType", a.role, a.display_name AS "displayName"
+  `SELECT a.id AS "accountId", a.account_type AS "accountType", a.role, a.display_name AS "displayName",
+     a.suspended_at IS NOT NULL AS "isSuspended"
    FROM claims c JOIN accounts a ON a.id = c.agent_id WHERE c.agent_id = $1 AND c.human_id = $2`,
 );
 

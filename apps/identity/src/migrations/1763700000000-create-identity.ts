@@ -73,7 +73,6 @@ export class CreateIdentity1763700000000 implements MigrationInterface {
         expires_at timestamptz NOT NULL,
         consumed_at timestamptz
       )`);
-    await runner.query('CREATE INDEX challenges_open ON challenges (address) WHERE consumed_at IS NULL');
     await runner.query('CREATE INDEX challenges_expires_at ON challenges (expires_at)');
     await runner.query(`
       CREATE TABLE sessions (

@@ -166,6 +166,7 @@ describe('claims', () => {
         accountType: 'agent',
         role: 'both',
         displayName: expect.any(String) as string,
+        isSuspended: false,
       });
       const other = await harness.human();
       for (const [by, id] of [

@@ -34,7 +34,7 @@ describe('wallet proofs', () => {
   let human: Known;
   let agent: Known;
   beforeAll(async () => {
-    harness = await startIdentity({ IDENTITY_MAX_OPEN_CHALLENGES: '10000' });
+    harness = await startIdentity();
     human = await harness.human();
   });
   afterAll(() => harness.stop());

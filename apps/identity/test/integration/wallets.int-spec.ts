@@ -23,7 +23,7 @@ describe('wallets', () => {
   let harness: IdentityHarness;
   let agent: Known;
   beforeAll(async () => {
-    harness = await startIdentity({ IDENTITY_MAX_OPEN_CHALLENGES: '10000' });
+    harness = await startIdentity();
   });
   afterAll(() => harness.stop());
   beforeEach(async () => {

@@ -8,7 +8,7 @@ import { toUsdAmount } from '../fees/usd-amount.js';
 
 const balances = sql(
   'accounts.of-owner',
-  'SELECT address, balance_micros FROM accounts WHERE owner_id = $1 ORDER BY address',
+  'SELECT address, balance_micros FROM balances WHERE owner_id = $1 ORDER BY address',
 );
 const paidFees = sql(
   'fees.paid',

@@ -4,6 +4,7 @@ import { centsNumber } from '@market/kernel';
 import { principalOf, type RequestContext } from '@market/messaging';
 import { Database, pageOfRows, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
+import { ENTRY_ID, positionOf, transactionIdOf } from '../journal/entry-ids.js';
 import { REFUND_PAID } from '../journal/recorded-transaction.js';
 
 type Entry = OutputOf<typeof listLedger>['items'][number];
@@ -28,25 +29,39 @@ interface EntryRow {
   recorded_at: Date;
 }
 
-const JOINED = `postings o JOIN journal_transactions t ON t.id = o.transaction_id
+/** SQL: what the account of posting `o` held after it, from the snapshot before it. Its owner has few accounts. */
+const BALANCE_AFTER = `
+  SELECT coalesce(max(s.balance_micros), 0)
+    + coalesce(sum(CASE b.direction WHEN 'credit' THEN b.amount_micros ELSE -b.amount_micros END), 0)
+  FROM (SELECT 1) one
+  LEFT JOIN LATERAL (
+    SELECT sequence, balance_micros FROM balance_snapshots
+    WHERE account = o.account AND sequence < o.sequence ORDER BY sequence DESC LIMIT 1
+  ) s ON true
+  LEFT JOIN postings b ON b.owner_id = o.owner_id AND b.account = o.account AND b.sequence > coalesce(s.sequence, 0)
+    AND (b.sequence, b.position) <= (o.sequence, o.position)`;
+const JOINED = `postings o JOIN journal_transactions t ON t.sequence = o.sequence
   LEFT JOIN payments p ON p.id = t.payment_id LEFT JOIN payouts y ON y.id = t.payout_id`;
 const MATCHING = `WHERE o.owner_id = $1 AND ($2::text IS NULL OR o.type = $2) AND ($3::text IS NULL OR o.direction = $3)
      AND ($4::uuid IS NULL OR p.listing_id = $4)
      AND ($5::timestamptz IS NULL OR t.recorded_at >= $5) AND ($6::timestamptz IS NULL OR t.recorded_at < $6)`;
 const statement = (place: string): string =>
-  `SELECT o.id, o.transaction_id, o.type, o.account, o.direction, o.amount_micros, o.balance_after_micros,
+  `SELECT ${ENTRY_ID} AS id, t.id AS transaction_id, o.type, o.account, o.direction, o.amount_micros,
+     (${BALANCE_AFTER}) AS balance_after_micros,
      p.listing_id, p.listing_name, p.listing_slug, p.id AS payment_id, p.gateway_request_id, t.recorded_at,
      CASE WHEN x.id IS NULL THEN coalesce(p.transaction_hash, y.transaction_hash) ELSE x.transaction_hash END AS transaction_hash,
      CASE WHEN x.id IS NULL THEN coalesce(p.network, y.network) ELSE x.network END AS network,
      CASE WHEN x.id IS NULL THEN coalesce(p.pay_to, y.wallet) ELSE x.wallet END AS wallet,
-     (SELECT r.id FROM receipts r WHERE r.payment_id = p.id AND r.recipient_id = o.owner_id
-       AND t.reason IN ('call_completed', 'subscription_started')) AS receipt_id
+     (SELECT r.id FROM receipts r WHERE r.sequence = o.sequence AND r.recipient_id = o.owner_id) AS receipt_id
    FROM ${JOINED} LEFT JOIN refunds x ON ${REFUND_PAID} ${MATCHING} ${place}
    ORDER BY o.sequence DESC, o.position DESC LIMIT $7::int + 1 OFFSET $8`;
 const list = sql('ledger.list', statement(''));
 const listBehind = sql(
   'ledger.list-behind',
-  statement('AND (o.sequence, o.position) < (SELECT sequence, position FROM postings WHERE id = $9)'),
+  statement(
+    `AND (o.sequence, o.position) < (
+      (SELECT sequence FROM journal_transactions WHERE id = $9), $10::int)`,
+  ),
 );
 const count = sql('ledger.count', `SELECT count(*)::int AS total FROM ${JOINED} ${MATCHING}`);
 
@@ -68,7 +83,7 @@ export class LedgerQuery {
     const [found, [counted]] = await Promise.all([
       cursor === undefined
         ? this.database.query<EntryRow>(list, [...filter, limit, (input.page - 1) * limit])
-        : this.database.query<EntryRow>(listBehind, [...filter, limit, 0, cursor]),
+        : this.database.query<EntryRow>(listBehind, [...filter, limit, 0, transactionIdOf(cursor), positionOf(cursor)]),
       this.database.query<{ total: number }>(count, filter),
     ]);
     const { rows, nextCursor } = pageOfRows(found, limit);

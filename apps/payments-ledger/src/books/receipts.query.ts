@@ -1,11 +1,12 @@
 import { getReceipt, getReceiptProof, listReceipts } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
-import { feeRateNumber, usdNumber } from '@market/kernel';
+import { feeRateNumber, formatDecimal, usdNumber } from '@market/kernel';
 import { principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, pageOfRows, sql } from '@market/persistence';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { toUsdAmount } from '../fees/usd-amount.js';
+import { transactionIdOf } from '../journal/entry-ids.js';
 import type { RefundReason } from '../journal/posting.js';
 import { verifySale } from '../journal/verify-journal.js';
 import { ReceiptSigner, type ReceiptClaims } from './receipt-signer.js';
@@ -19,6 +20,8 @@ interface ReceiptRow {
   fee_micros: string;
   net_micros: string;
   currency: string;
+  decimals: number;
+  amount_base_units: string;
   transaction_hash: string | null;
   listing_id: string;
   listing_name: string;
@@ -44,17 +47,20 @@ interface ReceiptDetailRow extends ReceiptRow {
 }
 
 const columns = `r.id, r.payment_id, r.recipient_type, p.gross_micros, p.fee_bps, p.fee_micros, p.net_micros, p.currency,
-  p.transaction_hash, p.listing_id, p.listing_name, p.listing_slug, r.created_at`;
+  p.decimals, p.amount_base_units, p.transaction_hash, p.listing_id, p.listing_name, p.listing_slug, r.created_at`;
+/** The highest bigint. */
+const BEHIND_ALL = '9223372036854775807';
 const list = sql(
   'receipts.list',
   `SELECT ${columns} FROM receipts r JOIN payments p ON p.id = r.payment_id
    WHERE r.recipient_id = $1 AND ($2::text IS NULL OR r.recipient_type = $2)
-     AND r.id < coalesce($5, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
-   ORDER BY r.id DESC LIMIT $3::int + 1 OFFSET $4`,
+     AND r.sequence < coalesce((SELECT sequence FROM journal_transactions WHERE id = $5), ${BEHIND_ALL})
+   ORDER BY r.sequence DESC LIMIT $3::int + 1 OFFSET $4`,
 );
 const count = sql(
   'receipts.count',
-  'SELECT count(*)::int AS total FROM receipts WHERE recipient_id = $1 AND ($2::text IS NULL OR recipient_type = $2)',
+  `SELECT count(*)::int AS total FROM postings WHERE owner_id = $1
+     AND type IN ('direct_payment', 'seller_credit') AND ($2::text IS NULL OR (type = 'direct_payment') = ($2 = 'buyer'))`,
 );
 const find = sql(
   'receipts.find',
@@ -63,7 +69,8 @@ const find = sql(
      (SELECT coalesce(json_agg(json_build_object('status', CASE WHEN x.refunded_at IS NULL THEN 'refund_due' ELSE 'refunded' END,
         'reason', x.reason, 'micros', x.amount_micros::text, 'transaction_hash', x.transaction_hash) ORDER BY x.id), '[]')
        FROM refunds x WHERE x.payment_id = p.id) AS refunds
-   FROM receipts r JOIN payments p ON p.id = r.payment_id WHERE r.id = $1 AND r.recipient_id = $2`,
+   FROM receipts r JOIN payments p ON p.id = r.payment_id
+   WHERE r.sequence = (SELECT sequence FROM journal_transactions WHERE id = $3) AND r.id = $1 AND r.recipient_id = $2`,
 );
 
 /** The caller's own receipts, as buyer or as seller. The receipt of the other party is never shown. */
@@ -77,7 +84,7 @@ export class ReceiptsQuery {
     private readonly signer: ReceiptSigner,
     @Inject(platformConfig.token) { publicUrl }: ConfigOf<typeof platformConfig>,
   ) {
-    this.issuer = publicUrl.replace(/\/+$/, '');
+    this.issuer = publicUrl;
   }
 
   async list(
@@ -91,7 +98,7 @@ export class ReceiptsQuery {
         role ?? null,
         limit,
         cursor === undefined ? (page - 1) * limit : 0,
-        cursor ?? null,
+        cursor === undefined ? null : transactionIdOf(cursor),
       ]),
       this.database.query<{ total: number }>(count, [accountId, role ?? null]),
     ]);
@@ -127,7 +134,11 @@ export class ReceiptsQuery {
   }
 
   private async find(receiptId: string, context: RequestContext): Promise<ReceiptDetailRow> {
-    const [row] = await this.database.query<ReceiptDetailRow>(find, [receiptId, principalOf(context).accountId]);
+    const [row] = await this.database.query<ReceiptDetailRow>(find, [
+      receiptId,
+      principalOf(context).accountId,
+      transactionIdOf(receiptId),
+    ]);
     if (!row) throw refuse(getReceipt, 'receipt_not_found', {});
     return row;
   }
@@ -160,7 +171,12 @@ function toView(row: ReceiptRow): OutputOf<typeof listReceipts>['items'][number]
     fee_rate: feeRateNumber(row.fee_bps),
     fee_amount: usdNumber(BigInt(row.fee_micros)),
     net_amount: usdNumber(BigInt(row.net_micros)),
-    currency: row.currency,
+    currency: 'USD',
+    paid: {
+      asset: row.currency,
+      amount: formatDecimal(BigInt(row.amount_base_units), row.decimals),
+      amount_base_units: row.amount_base_units,
+    },
     transaction_hash: row.transaction_hash ?? '',
     listing: { id: row.listing_id, name: row.listing_name, slug: row.listing_slug },
     created_at: row.created_at.toISOString(),

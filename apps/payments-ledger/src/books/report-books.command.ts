@@ -5,12 +5,12 @@ import { ReportBooks } from './report-books.query.js';
 
 const AMOUNTS = ['volume', 'revenue', 'fees_due', 'fees_paid', 'refunds_due', 'payouts_due', 'payouts_paid'] as const;
 
-/** `npm run admin -- books report`. It only reads and can run while the services run. */
+/** `market-admin books report`. It only reads and can run while the services run. */
 export const reportBooks: CommandDefinition = {
   name: 'books report',
   help:
-    'prints by seller and month what was sold and earned, ' +
-    'which fees, refunds and payouts are due at its end, and which were paid, in US dollars',
+    'prints by seller and month, in US dollars, what was sold and earned, and the fees, refunds and payouts that ' +
+    'are due and were paid',
   options: {
     month: { help: 'one month of UTC, as 2026-11' },
     seller: { help: "one seller's id" },

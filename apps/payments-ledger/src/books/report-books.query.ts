@@ -26,7 +26,7 @@ const movements = sql(
    FROM (
      SELECT coalesce(y.seller_id, p.seller_id, p.buyer_id) AS seller_id, t.recorded_at, t.reason, o.account, o.type,
        CASE o.direction WHEN 'credit' THEN o.amount_micros ELSE -o.amount_micros END AS micros
-     FROM postings o JOIN journal_transactions t ON t.id = o.transaction_id
+     FROM postings o JOIN journal_transactions t ON t.sequence = o.sequence
        LEFT JOIN payments p ON p.id = t.payment_id LEFT JOIN payouts y ON y.id = t.payout_id
    ) m
    WHERE ($1::uuid IS NULL OR seller_id = $1) AND ($2::text IS NULL OR to_char(recorded_at, 'YYYY-MM') <= $2)

@@ -46,8 +46,8 @@ const summed = sql(
      ${moved('debit', `o.account LIKE 'agent:%:owed'`)} AS refunds_owed,
      ${moved('credit', `o.account LIKE 'agent:%:owed'`)} AS refunds_paid,
      ${moved('debit', `o.account LIKE 'agent:%:earnings%' AND NOT ${IS_SALE}`)} AS payouts
-   FROM accounts a
-   LEFT JOIN (postings o JOIN journal_transactions t ON t.id = o.transaction_id AND t.recorded_at >= $2)
+   FROM balances a
+   LEFT JOIN (postings o JOIN journal_transactions t ON t.sequence = o.sequence AND t.recorded_at >= $2)
      ON o.account = a.address AND o.owner_id = $1
    WHERE a.owner_id = $1 GROUP BY a.address, a.balance_micros ORDER BY a.address`,
 );

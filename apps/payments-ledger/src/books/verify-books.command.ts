@@ -3,7 +3,7 @@ import { CommandFailure, type CommandDefinition } from '@market/runtime';
 import { verifyJournal } from '../journal/verify-journal.js';
 import { verifyPayments } from './verify-payments.js';
 
-/** `npm run admin -- books verify`. It only reads and can run while the services run. */
+/** `market-admin books verify`. It only reads and can run while the services run. */
 export const verifyBooks: CommandDefinition = {
   name: 'books verify',
   help: 'reads the whole journal and every payment, and prints what does not add up',

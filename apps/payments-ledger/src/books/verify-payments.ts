@@ -15,7 +15,6 @@ const unlike = sql(
        CASE p.purpose WHEN 'call' THEN 'call_completed' WHEN 'subscription' THEN 'subscription_started' ELSE 'fees_paid' END AS reason,
        CASE WHEN p.purpose = 'fee' THEN 0 ELSE p.gross_micros END AS charge_due,
        CASE p.purpose WHEN 'fee' THEN p.gross_micros ELSE p.net_micros END AS earned_due,
-       CASE p.purpose WHEN 'fee' THEN 0 ELSE 2 END AS receipts_due,
        -- What a sale's price and fee are booked on, by who has the money; see posting.ts.
        'agent:' || coalesce(p.seller_id, p.buyer_id) || CASE
          WHEN p.purpose = 'fee' THEN ':fees'
@@ -29,13 +28,14 @@ const unlike = sql(
             WHEN p.payee = 'split' THEN p.net_micros ELSE 0 END AS sellers_part,
        coalesce(j.owed_by_seller, 0) AS owed_by_seller,
        CASE WHEN p.state IN ('refund_due', 'refunded') THEN div(p.received_base_units * p.gross_micros, p.amount_base_units)
-            WHEN p.state = 'completed' OR (p.state IN ('verified', 'in_flight') AND NOT p.is_authorized)
+            WHEN p.state = 'completed' OR (p.state = 'verified' AND NOT p.is_authorized)
               THEN div((p.received_base_units - p.amount_base_units) * p.gross_micros, p.amount_base_units)
             ELSE 0 END AS owed_due,
        coalesce(j.charges, 0) AS charges, j.charge_reason, coalesce(j.charged, 0) AS charged,
        coalesce(j.fee, 0) AS fee, coalesce(j.earned, 0) AS earned, coalesce(j.owed, 0) AS owed,
        coalesce(j.given_back, 0) AS given_back, coalesce(x.refunded, 0) AS refunded, coalesce(x.still_due, 0) AS still_due,
-       coalesce(r.receipts, 0) AS receipts, coalesce(r.fitting, 0) AS fitting_receipts, coalesce(s.subscriptions, 0) AS subscriptions
+       coalesce(j.fitting_parties, p.purpose = 'fee') AND coalesce(j.exchanged, false) = (p.purpose = 'call') AS fits_receipts,
+       coalesce(s.subscriptions, 0) AS subscriptions
      FROM (SELECT *, authorization_id IS NOT NULL AS is_authorized FROM payments) p
      LEFT JOIN (
        SELECT t.payment_id,
@@ -46,25 +46,23 @@ const unlike = sql(
          string_agg(o.account, ',')
            FILTER (WHERE o.type = 'marketplace_fee' AND o.direction = 'debit' AND o.account LIKE 'agent:%:fees') AS indebted,
          sum(o.amount_micros) FILTER (WHERE o.type = 'direct_payment') AS charged,
+         bool_and(o.owner_id IS NOT DISTINCT FROM CASE o.type WHEN 'direct_payment' THEN q.buyer_id ELSE q.seller_id END)
+           FILTER (WHERE o.type IN ('direct_payment', 'seller_credit')) AS fitting_parties,
+         bool_or(t.request_digest IS NOT NULL) AS exchanged,
          sum(o.amount_micros) FILTER (WHERE o.account = 'platform:fees') AS fee,
          sum(CASE o.direction WHEN 'credit' THEN o.amount_micros ELSE -o.amount_micros END)
            FILTER (WHERE o.type IN ('seller_credit', 'marketplace_fee') AND o.owner_id IS NOT NULL) AS earned,
          sum(o.amount_micros) FILTER (WHERE o.account LIKE 'agent:%:refunds' AND o.direction = 'credit') AS owed,
          sum(o.amount_micros) FILTER (WHERE o.account LIKE 'agent:%:refunds' AND o.direction = 'debit') AS given_back,
          sum(o.amount_micros) FILTER (WHERE o.account LIKE 'agent:%:owed' AND o.direction = 'debit') AS owed_by_seller
-       FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id GROUP BY t.payment_id
+       FROM journal_transactions t JOIN postings o ON o.sequence = t.sequence LEFT JOIN payments q ON q.id = t.payment_id
+       GROUP BY t.payment_id
      ) j ON j.payment_id = p.id
      LEFT JOIN (
        SELECT payment_id, sum(amount_micros) FILTER (WHERE refunded_at IS NOT NULL) AS refunded,
          sum(amount_micros) FILTER (WHERE refunded_at IS NULL) AS still_due
        FROM refunds GROUP BY payment_id
      ) x ON x.payment_id = p.id
-     LEFT JOIN (
-       SELECT r.payment_id, count(*) AS receipts,
-         count(*) FILTER (WHERE r.recipient_id = CASE r.recipient_type WHEN 'buyer' THEN q.buyer_id ELSE q.seller_id END
-           AND (r.request_digest IS NOT NULL) = (q.purpose = 'call')) AS fitting
-       FROM receipts r JOIN payments q ON q.id = r.payment_id GROUP BY r.payment_id
-     ) r ON r.payment_id = p.id
      LEFT JOIN (
        SELECT s.payment_id, count(*) AS subscriptions FROM subscriptions s JOIN payments q ON q.id = s.payment_id
        WHERE s.consumer_id = q.buyer_id AND s.listing_id = q.listing_id AND s.price_micros = q.gross_micros GROUP BY s.payment_id
@@ -78,11 +76,10 @@ const unlike = sql(
        CASE WHEN state = 'completed' AND (credited, indebted) IS DISTINCT FROM (credited_due, indebted_due)
             THEN 'is booked on ' || concat_ws(' and ', credited, indebted)
               || ', not on ' || concat_ws(' and ', credited_due, indebted_due) END,
-       CASE WHEN state = 'completed' AND (receipts <> receipts_due OR fitting_receipts <> receipts_due)
-            THEN 'is completed and has ' || fitting_receipts || ' good receipts of ' || receipts END,
+       CASE WHEN state = 'completed' AND NOT fits_receipts THEN 'is completed and its receipts are not those of its sale' END,
        CASE WHEN subscriptions <> (state = 'completed' AND purpose = 'subscription')::int
             THEN 'is ' || state || ' and has ' || subscriptions || ' subscriptions' END,
-       CASE WHEN state <> 'completed' AND (charges > 0 OR charged > 0 OR receipts > 0) THEN 'is ' || state || ' and is charged for' END,
+       CASE WHEN state <> 'completed' AND (charges > 0 OR charged > 0) THEN 'is ' || state || ' and is charged for' END,
        CASE WHEN owed <> owed_due THEN 'owes back ' || owed || ' micros and should ' || owed_due END,
        CASE WHEN owed_by_seller <> owed - div(owed * (gross_micros - sellers_part), gross_micros)
             THEN 'owes back ' || owed_by_seller || ' micros of its seller' END,
@@ -101,14 +98,14 @@ const unlikePayouts = sql(
   `SELECT y.id, 'the payout is booked as ' || coalesce(j.booked, 'nothing') AS detail
    FROM payouts y LEFT JOIN (
      SELECT t.payout_id, string_agg(concat_ws(' ', o.direction, o.amount_micros, o.account), ', ' ORDER BY o.position) AS booked
-     FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id WHERE t.payout_id IS NOT NULL GROUP BY t.payout_id
+     FROM journal_transactions t JOIN postings o ON o.sequence = t.sequence WHERE t.payout_id IS NOT NULL GROUP BY t.payout_id
    ) j ON j.payout_id = y.id
    WHERE j.booked IS DISTINCT FROM 'debit ' || y.amount_micros || ' agent:' || y.seller_id || ':earnings:x402:' || y.network
      || ', credit ' || y.amount_micros || ' agent:' || y.seller_id || ':received:' || y.network || ':' || y.wallet`,
 );
 
 /**
- * Compares every payment and payout with the journal, the receipts and the subscriptions. Each comparison reads one
+ * Compares every payment and payout with the journal and the subscriptions. Each comparison reads one
  * snapshot.
  */
 export async function verifyPayments(database: Pick<Tx, 'query'>): Promise<PaymentProblem[]> {

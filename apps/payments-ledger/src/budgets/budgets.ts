@@ -8,8 +8,8 @@ import type { PaymentRow } from '../payments/payment.js';
 import { lockSpending, readSpending, type SpendingRow } from './spending.js';
 
 type Exceeded = RefusalDetailsOf<typeof createOffer, 'budget_exceeded'>;
-type Priced = Pick<PaymentRow, 'listing_id' | 'gross_micros'>;
-type Reservable = Priced & Pick<PaymentRow, 'id' | 'buyer_id' | 'budgets' | 'reserved_on'>;
+type Priced = Pick<PaymentRow, 'id' | 'listing_id' | 'gross_micros'>;
+type Reservable = Priced & Pick<PaymentRow, 'buyer_id' | 'budgets' | 'reserved_on'>;
 
 /** Runs in the transaction that locked the spending, so that `now()` is the same day in both statements. */
 const count = sql(
@@ -37,7 +37,8 @@ export class Budgets {
   async check(payment: Priced, context: RequestContext): Promise<void> {
     const { budgets, accountId } = principalOf(context);
     if (!budgets) return;
-    assertWithin(budgets, payment, await this.database.query<SpendingRow>(readSpending, [idsOf(budgets), accountId]));
+    const spending = await this.database.query<SpendingRow>(readSpending, [idsOf(budgets), accountId, payment.id]);
+    assertWithin(budgets, payment, spending);
   }
 
   /**
@@ -49,7 +50,7 @@ export class Budgets {
     const budgets = principalOf(context).budgets ?? payment.budgets;
     if (!budgets || payment.reserved_on !== null) return;
     const ids = idsOf(budgets);
-    const spending = await tx.query<SpendingRow>(lockSpending, [ids, payment.buyer_id]);
+    const spending = await tx.query<SpendingRow>(lockSpending, [ids, payment.buyer_id, payment.id]);
     assertWithin(budgets, payment, spending);
     await tx.query(count, [payment.id, JSON.stringify(budgets), ids]);
     this.outbox.addAll(tx, reachedBy(payment, budgets, spending, context));

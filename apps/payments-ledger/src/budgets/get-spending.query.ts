@@ -12,7 +12,7 @@ export class GetSpending {
   constructor(private readonly database: Database) {}
 
   async execute({ budgetId }: InputOf<typeof getSpending>, accountId: string): Promise<Output> {
-    const rows = await this.database.query<SpendingRow>(readSpending, [[budgetId], accountId]);
+    const rows = await this.database.query<SpendingRow>(readSpending, [[budgetId], accountId, null]);
     const [day, month] = [rows.find(({ period }) => period === 'day'), rows.find(({ period }) => period === 'month')];
     invariant(day && month, 'every budget has a day and a month');
     return { day: toView(day), month: toView(month) };

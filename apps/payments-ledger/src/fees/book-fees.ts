@@ -1,9 +1,11 @@
+import { feesPaid } from '@market/contracts/payments-ledger';
 import type { RequestContext } from '@market/messaging';
-import { sql, type Tx } from '@market/persistence';
+import { Outbox, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Journal } from '../journal/journal.js';
-import { feesPaid } from '../journal/posting.js';
+import { feesPaid as bookedFees } from '../journal/posting.js';
 import type { PaymentRow } from '../payments/payment.js';
+import { PLAY_RAIL } from '../rails/payment-rail.js';
 import { FeeStandings } from './fee-standings.js';
 
 const complete = sql(
@@ -12,14 +14,15 @@ const complete = sql(
 );
 
 /**
- * Books paid fees in the caller's transaction: records the journal entry, completes the payment and reviews the payer's
- * standing.
+ * Books paid fees in the caller's transaction: records the journal entry, completes the payment, says so and reviews the
+ * payer's standing.
  */
 @Injectable()
 export class BookFees {
   constructor(
     private readonly journal: Journal,
     private readonly standings: FeeStandings,
+    private readonly outbox: Outbox,
   ) {}
 
   async execute(
@@ -29,9 +32,16 @@ export class BookFees {
     context: Pick<RequestContext, 'requestId' | 'traceparent'>,
   ): Promise<void> {
     const { id, buyer_id: sellerId, rail, gross_micros } = payment;
-    const entry = feesPaid({ paymentId: id, sellerId, rail, amountMicros: BigInt(gross_micros) });
-    await this.journal.record(tx, [{ entry, payment, context }], at);
+    const entry = bookedFees({ paymentId: id, sellerId, rail, amountMicros: BigInt(gross_micros) });
+    this.journal.record(tx, [{ entry, payment, context }], at);
     await tx.query(complete, [id, at]);
+    const receivedMicros = rail === PLAY_RAIL ? '0' : gross_micros;
+    this.outbox.add(
+      tx,
+      feesPaid,
+      { paymentId: id, sellerId, amountMicros: gross_micros, receivedMicros, paidAt: at.toISOString() },
+      context,
+    );
     await this.standings.review(tx, sellerId, context);
   }
 }

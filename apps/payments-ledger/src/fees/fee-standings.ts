@@ -13,7 +13,10 @@ interface ReviewedRow {
   as_of: Date;
 }
 
-/** Sellers whose debt crossed the limit or half of it in either direction, or whose grace period is over. */
+/**
+ * Sellers whose debt crossed the limit or half of it in either direction, or whose grace period is over. Debts of the last
+ * second may be missing; the next run finds them.
+ */
 const toReview = sql(
   'fee-standings.to-review',
   `SELECT a.owner_id AS seller_id FROM accounts a LEFT JOIN fee_standings s ON s.seller_id = a.owner_id
@@ -41,7 +44,7 @@ const review = sql(
        OR EXISTS (SELECT 1 FROM refunds r WHERE r.seller_id = $1 AND r.is_overdue AND r.refunded_at IS NULL) AS is_overdue
      FROM (SELECT coalesce(-a.balance_micros, 0) AS due_micros,
              CASE WHEN a.balance_micros < -$2::bigint THEN coalesce(k.over_limit_since, now()) END AS since
-           FROM fee_standings k LEFT JOIN accounts a ON a.address = 'agent:' || k.seller_id || ':fees' WHERE k.seller_id = $1) o
+           FROM fee_standings k LEFT JOIN balances a ON a.address = 'agent:' || $1::uuid || ':fees' WHERE k.seller_id = $1) o
    ) d WHERE s.seller_id = $1 RETURNING s.is_overdue, s.is_near_limit, d.due_micros, s.version, now() AS as_of`,
 );
 

@@ -8,7 +8,8 @@ const { imul } = Math;
 type Row<Column extends string> = Record<Column, unknown>;
 type Value = string | null;
 
-export const TRANSACTION = ['id', 'sequence', 'reason', 'payment_id', 'recorded_at'] as const;
+/** Its sequence is its place in the chain. */
+export const TRANSACTION = ['id', 'reason', 'payment_id', 'recorded_at'] as const;
 /**
  * The columns of a payment that receipts and ledger entries show, and from which its amounts are computed. None of them
  * changes once the payment is in the journal.
@@ -46,26 +47,9 @@ export const PAYOUT = [
   'amount_micros',
   'confirmed_at',
 ] as const;
-export const POSTING = [
-  'id',
-  'sequence',
-  'position',
-  'account',
-  'owner_id',
-  'type',
-  'direction',
-  'amount_micros',
-  'balance_after_micros',
-] as const;
-export const RECEIPT = [
-  'id',
-  'recipient_type',
-  'recipient_id',
-  'request_digest',
-  'response_digest',
-  'seller_status_code',
-  'created_at',
-] as const;
+export const POSTING = ['position', 'account', 'owner_id', 'type', 'direction', 'amount_micros'] as const;
+/** The columns of a journal transaction that only a call has. */
+export const EXCHANGE = ['request_digest', 'response_digest', 'seller_status_code'] as const;
 
 /** The columns of a paid refund. */
 export const REFUND = ['id', 'network', 'wallet', 'transaction_hash', 'log_index'] as const;
@@ -73,7 +57,7 @@ export const REFUND = ['id', 'network', 'wallet', 'transaction_hash', 'log_index
 export type PaymentFacts = Row<(typeof PAYMENT)[number]>;
 export type PayoutFacts = Row<(typeof PAYOUT)[number]>;
 export type PostingFacts = Row<(typeof POSTING)[number]>;
-export type ReceiptFacts = Row<(typeof RECEIPT)[number]>;
+export type ExchangeFacts = Row<(typeof EXCHANGE)[number]>;
 export type RefundFacts = Row<(typeof REFUND)[number]>;
 
 /** A journal transaction with everything that the chain binds to it. */
@@ -88,13 +72,11 @@ export interface RecordedTransaction extends Row<(typeof TRANSACTION)[number]> {
 
 /**
  * The facts of a sale that are not in its payment: the time of completion, the wallet that signed the payment, if any,
- * and both receipts.
+ * and what a call exchanged.
  */
-export interface SaleFacts {
+interface SaleFacts extends ExchangeFacts {
   completed_at: unknown;
   payer: unknown;
-  buyer: ReceiptFacts;
-  seller: ReceiptFacts;
 }
 
 /** All bound values in a fixed order. Postings come last, because their number varies. */
@@ -106,29 +88,35 @@ export function boundValues(transaction: RecordedTransaction): Value[] {
   if (payout) addValues(values, PAYOUT, payout);
   if (sale) {
     values.push(textOf(sale.completed_at), textOf(sale.payer));
-    addValues(values, RECEIPT, sale.buyer);
-    addValues(values, RECEIPT, sale.seller);
+    addValues(values, EXCHANGE, sale);
   }
   if (refund) addValues(values, REFUND, refund);
   for (const posting of postings) addValues(values, POSTING, posting);
   return values;
 }
 
-/**
- * SHA-256 over the previous hash and all bound values. A changed value breaks this link of the chain; a changed hash
- * breaks the next one.
- */
-export function chainHash(previous: Buffer, values: readonly Value[]): Buffer {
-  return createHash('sha256').update(previous).update(JSON.stringify(values)).digest();
+/** SHA-256 over all bound values of a transaction. */
+export function digestOf(values: readonly Value[]): Buffer {
+  return createHash('sha256').update(JSON.stringify(values)).digest();
 }
 
 /**
- * Four bytes for each value, stored with the hash. The hash shows that something was changed; the checksums show which
- * value.
+ * A link of the chain: SHA-256 over the previous link and the digests of the transactions that were recorded together,
+ * in order. `Journal` computes the same in the statement that records them.
+ */
+export function linkOf(previous: Buffer, digests: readonly Buffer[]): Buffer {
+  return createHash('sha256')
+    .update(Buffer.concat([previous, ...digests]))
+    .digest();
+}
+
+/**
+ * Two bytes for each value, stored with the digest. The digest shows that something was changed; the checksums show
+ * which value.
  */
 export function checksumsOf(values: readonly Value[]): Buffer {
-  const checksums = Buffer.allocUnsafe(values.length * 4);
-  values.forEach((value, index) => checksums.writeUInt32BE(checksum(value), index * 4));
+  const checksums = Buffer.allocUnsafe(values.length * 2);
+  values.forEach((value, index) => checksums.writeUInt16BE(checksum(value), index * 2));
   return checksums;
 }
 
@@ -136,9 +124,9 @@ export function checksumsOf(values: readonly Value[]): Buffer {
 export function changedColumns(transaction: RecordedTransaction, checksums: Buffer): string[] {
   const columns = boundColumns(transaction);
   const values = boundValues(transaction);
-  const kept = checksums.length / 4;
+  const kept = checksums.length / 2;
   const changed = columns.filter(
-    (_column, index) => index >= kept || checksum(values[index]!) !== checksums.readUInt32BE(index * 4),
+    (_column, index) => index >= kept || checksum(values[index]!) !== checksums.readUInt16BE(index * 2),
   );
   return kept > columns.length ? [...changed, 'postings'] : changed;
 }
@@ -149,14 +137,7 @@ function boundColumns({ payment, payout, postings, sale, refund }: RecordedTrans
     ...named('journal_transactions', TRANSACTION),
     ...(payment ? named('payments', PAYMENT) : []),
     ...(payout ? named('payouts', PAYOUT) : []),
-    ...(sale
-      ? [
-          'payments.completed_at',
-          'authorizations.payer',
-          ...named('receipts[buyer]', RECEIPT),
-          ...named('receipts[seller]', RECEIPT),
-        ]
-      : []),
+    ...(sale ? ['payments.completed_at', 'authorizations.payer', ...named('journal_transactions', EXCHANGE)] : []),
     ...(refund ? named('refunds', REFUND) : []),
     ...postings.flatMap((_posting, index) => named(`postings[${index}]`, POSTING)),
   ];
@@ -174,10 +155,13 @@ function textOf(value: unknown): Value {
   return value instanceof Date ? value.getTime().toString() : String(value as string | number | bigint);
 }
 
-/** FNV-1a of 32 bits over UTF-16 code units; 0 for null. Source: datatracker.ietf.org/doc/html/draft-eastlake-fnv. */
+/**
+ * FNV-1a of 32 bits over UTF-16 code units, folded to 16; 0 for null. Source:
+ * datatracker.ietf.org/doc/html/draft-eastlake-fnv.
+ */
 function checksum(value: Value): number {
   if (value === null) return 0;
   let hash = 0x811c9dc5;
   for (let index = 0; index < value.length; index += 1) hash = imul(hash ^ value.charCodeAt(index), 0x01000193);
-  return hash >>> 0;
+  return (hash >>> 16) ^ (hash & 0xffff);
 }

@@ -1,43 +1,44 @@
-import { newId, type Micros } from '@market/kernel';
+import { invariant } from '@market/kernel';
 import { traceIdOf, type RequestContext } from '@market/messaging';
 import { sql, withParameters, type Tx } from '@market/persistence';
 import { Injectable, Logger } from '@nestjs/common';
 import {
   boundValues,
-  chainHash,
   checksumsOf,
+  digestOf,
   type PaymentFacts,
   type PayoutFacts,
   type RefundFacts,
-  type SaleFacts,
 } from './chain-hash.js';
+import { MAX_POSTINGS, newTransactionId } from './entry-ids.js';
 import { postedMicros } from './metrics.js';
-import { assertBalanced, signed, type JournalEntry, type Posting } from './posting.js';
+import { assertBalanced, type JournalEntry, type Posting } from './posting.js';
 
-const lockHead = sql('journal.lock-head', 'SELECT sequence, hash FROM journal_head FOR UPDATE');
-const findBalances = sql('journal.balances', 'SELECT address, balance_micros FROM accounts WHERE address = ANY($1)');
+/** The head is read and advanced here alone, so it is locked from this statement to the commit. */
 const write = withParameters(
   {
-    sequence: 'bigint',
-    hash: 'bytea',
+    count: 'int',
+    digests: 'bytea',
     recorded_at: 'timestamptz',
-    balances: 'address text, owner_id uuid, balance_micros bigint',
-    entries: 'id uuid, sequence bigint, reason text, payment_id uuid, payout_id uuid, hash bytea, checksums bytea',
-    lines: `id uuid, transaction_id uuid, sequence bigint, position int, account text, owner_id uuid, type text, direction text,
-      amount_micros bigint, balance_after_micros bigint`,
+    entries: `place int, id uuid, reason text, payment_id uuid, payout_id uuid, request_digest bytea, response_digest bytea,
+      seller_status_code int, digest bytea, checksums bytea`,
+    lines: 'place int, position int, account text, owner_id uuid, type text, direction text, amount_micros bigint',
   },
-  ({ sequence, hash, recorded_at, balances, entries, lines }) =>
+  ({ count, digests, recorded_at, entries, lines }) =>
     sql(
       'journal.write',
       `WITH head AS (
-         UPDATE journal_head SET sequence = ${sequence}, hash = ${hash}
-       ), known AS (
-         INSERT INTO accounts (${balances.columns}) SELECT * FROM ${balances.table}
-         ON CONFLICT (address) DO UPDATE SET balance_micros = excluded.balance_micros
+         UPDATE journal_head SET sequence = sequence + ${count}, link = sha256(link || ${digests})
+         RETURNING sequence - ${count} AS before, link
        ), transactions AS (
-         INSERT INTO journal_transactions (${entries.columns}, recorded_at) SELECT *, ${recorded_at} FROM ${entries.table}
+         INSERT INTO journal_transactions (sequence, id, reason, payment_id, payout_id, request_digest, response_digest,
+           seller_status_code, recorded_at, digest, checksums, link)
+         SELECT before + place, id, reason, payment_id, payout_id, request_digest, response_digest,
+           seller_status_code, ${recorded_at}, digest, checksums, CASE WHEN place = ${count} THEN link END
+         FROM ${entries.table}, head
        )
-       INSERT INTO postings (${lines.columns}) SELECT * FROM ${lines.table}`,
+       INSERT INTO postings (sequence, position, account, owner_id, type, direction, amount_micros)
+       SELECT before + place, position, account, owner_id, type, direction, amount_micros FROM ${lines.table}, head`,
     ),
 );
 
@@ -47,102 +48,48 @@ export interface JournalRecord {
   /** The subject of the entry. Exactly one of the two is set. */
   payment?: PaymentFacts;
   payout?: PayoutFacts;
-  sale?: Omit<SaleFacts, 'completed_at'>;
+  sale?: { payer: string | null; exchange?: Exchange };
   /** The refund that the entry pays. */
   refund?: RefundFacts;
   /** The request that caused the entry, if any. */
   context?: Pick<RequestContext, 'requestId' | 'traceparent'>;
 }
 
+/** What a call exchanged: SHA-256 of the canonical request and of the answer, and the seller's HTTP status. */
+interface Exchange {
+  request_digest: Buffer;
+  response_digest: Buffer;
+  seller_status_code: number;
+}
+const NO_EXCHANGE = { request_digest: null, response_digest: null, seller_status_code: null };
+
 /**
  * Records every movement of money. The service checks that an entry is balanced before it sends it, and the database
- * checks it again. The hash of each entry includes the hash of the previous one. The lock of the head row serialises
- * all writers, so balances need no locks of their own. It is held for one round trip, because everything written here
- * is sent together with the commit.
+ * checks it again. Entries that are recorded together are one link of the chain of hashes. No balance is written here:
+ * it is the sum of the postings.
  */
 @Injectable()
 export class Journal {
   private readonly logger = new Logger('Journal');
 
-  async record(tx: Tx, entries: JournalRecord[], recordedAt: Date): Promise<void> {
-    if (entries.length === 0) return;
-    tx.afterCommit(() => entries.forEach((recorded) => this.tell(recorded)));
-    entries.forEach(({ entry }) => assertBalanced(entry));
-    const owners = new Map(
-      entries.flatMap(({ entry }) =>
-        entry.postings.map((posting) => [posting.account.address, posting.account.ownerId] as const),
-      ),
-    );
-    // Both statements take one round trip. PostgreSQL executes them in order, so it reads the balances after it has
-    // locked the head.
-    const [[head], balances] = await Promise.all([
-      tx.query<{ sequence: string; hash: Buffer }>(lockHead),
-      tx.query<{ address: string; balance_micros: string }>(findBalances, [[...owners.keys()]]),
-    ]);
-    const running = new Map<string, Micros>([...owners.keys()].map((address) => [address, 0n]));
-    for (const { address, balance_micros } of balances) running.set(address, BigInt(balance_micros));
-
-    let { hash } = head!;
-    const first = BigInt(head!.sequence) + 1n;
-    const transactions = entries.map(({ entry, payment, payout, sale, refund }, index) => {
-      const [id, sequence] = [newId(recordedAt.getTime()), first + BigInt(index)];
-      const postings = entry.postings.map((posting, position) => {
-        const { account, type, direction, amountMicros } = posting;
-        const balanceAfter = running.get(account.address)! + signed(posting);
-        running.set(account.address, balanceAfter);
-        return {
-          transaction_id: id,
-          id: newId(recordedAt.getTime()),
-          sequence,
-          position,
-          account: account.address,
-          owner_id: account.ownerId,
-          type,
-          direction,
-          amount_micros: amountMicros,
-          balance_after_micros: balanceAfter,
-        };
-      });
-      const values = boundValues({
-        id,
-        sequence,
-        reason: entry.reason,
-        payment_id: entry.paymentId,
+  /** Sends one statement, which should be the last of its transaction, because it locks the head of the chain. */
+  record(tx: Tx, records: JournalRecord[], recordedAt: Date): void {
+    if (records.length === 0) return;
+    tx.afterCommit(() => records.forEach((recorded) => this.logRecord(recorded)));
+    const entries = records.map((recorded, index) => toRows(recorded, index + 1, recordedAt));
+    tx.send(
+      write,
+      write.values({
+        count: entries.length,
+        digests: Buffer.concat(entries.map(({ row }) => row.digest)),
         recorded_at: recordedAt,
-        payment: payment ?? null,
-        payout: payout ?? null,
-        sale: sale ? { ...sale, completed_at: recordedAt } : null,
-        refund,
-        postings,
-      });
-      hash = chainHash(hash, values);
-      return {
-        id,
-        sequence,
-        reason: entry.reason,
-        payment_id: entry.paymentId,
-        payout_id: entry.payoutId ?? null,
-        hash,
-        checksums: checksumsOf(values),
-        postings,
-      };
-    });
-    const values = write.values({
-      sequence: transactions.at(-1)!.sequence,
-      hash,
-      recorded_at: recordedAt,
-      balances: [...running].map(([address, balance_micros]) => ({
-        address,
-        owner_id: owners.get(address),
-        balance_micros,
-      })),
-      entries: transactions,
-      lines: transactions.flatMap(({ postings }) => postings),
-    });
-    tx.send(write, values);
+        entries: entries.map(({ row }) => row),
+        lines: entries.flatMap(({ lines }) => lines),
+      }),
+    );
   }
 
-  private tell({ entry: { reason, paymentId, payoutId, postings }, context }: JournalRecord): void {
+  private logRecord({ entry: { reason, paymentId, payoutId, postings }, context }: JournalRecord): void {
     for (const { direction, type, amountMicros } of postings)
       if (direction === 'credit') postedMicros.inc({ reason, type }, Number(amountMicros));
     const [{ amountMicros }] = postings as [Posting];
@@ -155,4 +102,42 @@ export class Journal {
       trace_id: traceIdOf(context?.traceparent),
     });
   }
+}
+
+function toRows({ entry, payment, payout, sale, refund }: JournalRecord, place: number, recordedAt: Date) {
+  assertBalanced(entry);
+  invariant(entry.postings.length <= MAX_POSTINGS, 'the ids of ledger entries have one digit for their position');
+  const lines = entry.postings.map(({ account, type, direction, amountMicros }, position) => ({
+    place,
+    position,
+    account: account.address,
+    owner_id: account.ownerId,
+    type,
+    direction,
+    amount_micros: amountMicros,
+  }));
+  const exchange = sale?.exchange ?? NO_EXCHANGE;
+  const id = newTransactionId(recordedAt);
+  const values = boundValues({
+    id,
+    reason: entry.reason,
+    payment_id: entry.paymentId,
+    recorded_at: recordedAt,
+    payment: payment ?? null,
+    payout: payout ?? null,
+    sale: sale ? { completed_at: recordedAt, payer: sale.payer, ...exchange } : null,
+    refund,
+    postings: lines,
+  });
+  const row = {
+    place,
+    id,
+    reason: entry.reason,
+    payment_id: entry.paymentId,
+    payout_id: entry.payoutId ?? null,
+    ...exchange,
+    digest: digestOf(values),
+    checksums: checksumsOf(values),
+  };
+  return { row, lines };
 }

@@ -1,5 +1,5 @@
 import { sql, type Tx } from '@market/persistence';
-import { boundValues, chainHash, changedColumns, GENESIS } from './chain-hash.js';
+import { boundValues, changedColumns, digestOf, GENESIS, linkOf } from './chain-hash.js';
 import { FEES_PAID, SALE_REASONS } from './posting.js';
 import { recordedTransactions, toRecorded, type RecordedRow } from './recorded-transaction.js';
 
@@ -10,24 +10,41 @@ export interface JournalProblem {
   detail: string;
 }
 
-const head = sql('journal.head', 'SELECT sequence, hash FROM journal_head');
+const head = sql('journal.head', 'SELECT sequence, link FROM journal_head');
 const page = sql(
   'journal.page',
   `${recordedTransactions} WHERE t.sequence > $1 AND t.sequence <= $2 ORDER BY t.sequence LIMIT $3`,
 );
+const SIGNED = `CASE direction WHEN 'credit' THEN amount_micros ELSE -amount_micros END`;
 const wrongBalances = sql(
   'journal.wrong-balances',
   `WITH summed AS (
-     SELECT account, sum(CASE direction WHEN 'credit' THEN amount_micros ELSE -amount_micros END) AS balance FROM postings GROUP BY account
+     SELECT account, sum(${SIGNED}) AS balance FROM postings
+     WHERE sequence <= (SELECT sequence FROM balances_until) GROUP BY account
    )
-   SELECT a.address, a.balance_micros AS stored, coalesce(s.balance, 0) AS summed
-   FROM accounts a LEFT JOIN summed s ON s.account = a.address WHERE a.balance_micros <> coalesce(s.balance, 0) ORDER BY a.address`,
+   SELECT coalesce(a.address, s.account) AS address, coalesce(a.balance_micros, 0) AS stored, coalesce(s.balance, 0) AS summed
+   FROM accounts a FULL JOIN summed s ON s.account = a.address
+   WHERE coalesce(a.balance_micros, 0) <> coalesce(s.balance, 0) ORDER BY 1`,
+);
+const wrongSnapshots = sql(
+  'journal.wrong-snapshots',
+  `SELECT account AS address, sequence, stored, summed FROM (
+     SELECT account, sequence, stored, sum(micros) OVER (PARTITION BY account ORDER BY sequence, stored NULLS FIRST) AS summed
+     FROM (
+       SELECT account, sequence, sum(${SIGNED}) AS micros, NULL::bigint AS stored FROM postings GROUP BY account, sequence
+       UNION ALL SELECT account, sequence, 0, balance_micros FROM balance_snapshots
+     ) moved
+   ) running WHERE stored <> summed ORDER BY account, sequence`,
+);
+const orphans = sql(
+  'journal.orphans',
+  `SELECT DISTINCT o.sequence FROM postings o
+   WHERE o.sequence <= $1 AND NOT EXISTS (SELECT 1 FROM journal_transactions t WHERE t.sequence = o.sequence) ORDER BY 1`,
 );
 const saleOf = sql(
   'journal.sale-of-payment',
-  `SELECT r.*, (SELECT hash FROM journal_transactions WHERE sequence = r.sequence - 1) AS previous
-   FROM (${recordedTransactions}
-     WHERE t.payment_id = $1 AND t.reason IN (${[...SALE_REASONS, FEES_PAID].map((reason) => `'${reason}'`).join(', ')})) r`,
+  `${recordedTransactions}
+   WHERE t.payment_id = $1 AND t.reason IN (${[...SALE_REASONS, FEES_PAID].map((reason) => `'${reason}'`).join(', ')})`,
 );
 const total = sql('journal.total', 'SELECT coalesce(sum(balance_micros), 0) AS total FROM accounts');
 
@@ -37,13 +54,16 @@ const total = sql('journal.total', 'SELECT coalesce(sum(balance_micros), 0) AS t
  */
 export async function verifyJournal(database: Pick<Tx, 'query'>, pageSize = 1_000): Promise<JournalProblem[]> {
   const problems = await verifyChain(database, pageSize);
-  for (const { address, stored, summed } of await database.query<{ address: string; stored: string; summed: string }>(
-    wrongBalances,
-  )) {
+  const wrong = [
+    ...(await database.query<WrongBalance>(wrongBalances)),
+    ...(await database.query<WrongBalance>(wrongSnapshots)),
+  ];
+  for (const { address, sequence, stored, summed } of wrong) {
+    const what = sequence === undefined ? 'the account' : `its snapshot at ${sequence}`;
     problems.push({
       kind: 'balance_wrong',
       subject: address,
-      detail: `the account says ${stored}, its postings ${summed} micros`,
+      detail: `${what} says ${stored}, its postings ${summed} micros`,
     });
   }
   const [sum] = await database.query<{ total: string }>(total);
@@ -56,80 +76,76 @@ export async function verifyJournal(database: Pick<Tx, 'query'>, pageSize = 1_00
   return problems;
 }
 
+interface WrongBalance {
+  address: string;
+  sequence?: string;
+  stored: string;
+  summed: string;
+}
+
 async function verifyChain(database: Pick<Tx, 'query'>, pageSize: number): Promise<JournalProblem[]> {
   const problems: JournalProblem[] = [];
-  const [last] = await database.query<{ sequence: string; hash: Buffer }>(head);
-  const running = new Map<string, bigint>();
+  const report = (kind: JournalProblem['kind'], subject: string, detail: string): void =>
+    void problems.push({ kind, subject, detail });
+  const [last] = await database.query<{ sequence: string; link: Buffer }>(head);
   let sequence = 0n;
-  let hash: Buffer = GENESIS;
+  let link: Buffer = GENESIS;
+  /** The digests of the transactions since the last link. */
+  let group: Buffer[] = [];
   for (;;) {
-    const transactions = await database.query<RecordedRow>(page, [sequence, last!.sequence, pageSize]);
-    for (const transaction of transactions) {
-      problems.push(...verifyTransaction(transaction, sequence + 1n, hash, running));
-      sequence = BigInt(transaction.sequence);
-      hash = transaction.hash;
+    const rows = await database.query<RecordedRow>(page, [sequence, last!.sequence, pageSize]);
+    for (const row of rows) {
+      const expected = sequence + 1n;
+      sequence = BigInt(row.sequence);
+      if (sequence !== expected) report('chain_broken', row.id, `sequence ${expected} is missing before ${sequence}`);
+      const changed = changedSince(row);
+      if (changed !== null) report('chain_broken', row.id, changed);
+      const wrong = unbalanced(row);
+      if (wrong !== null) report('unbalanced', row.id, wrong);
+      group.push(row.digest);
+      if (row.link === null) continue;
+      // Each link is verified against the recorded one before it, so that a change is reported once.
+      if (!linkOf(link, group).equals(row.link))
+        report(
+          'chain_broken',
+          row.id,
+          `its link does not follow from the one before it and the ${group.length} digests since then`,
+        );
+      [link, group] = [row.link, []];
     }
-    if (transactions.length < pageSize) break;
+    if (rows.length < pageSize) break;
   }
-  if (sequence !== BigInt(last!.sequence) || !hash.equals(last!.hash))
-    problems.push({
-      kind: 'chain_broken',
-      subject: 'journal',
-      detail: `the chain ends at ${sequence}, its head says ${last!.sequence}`,
-    });
+  if (sequence !== BigInt(last!.sequence) || group.length > 0 || !link.equals(last!.link))
+    report('chain_broken', 'journal', `the chain ends at ${sequence}, its head says ${last!.sequence}`);
+  for (const row of await database.query<{ sequence: string }>(orphans, [last!.sequence]))
+    report('chain_broken', 'journal', `there are postings at ${row.sequence} and no transaction`);
   return problems;
 }
 
-/**
- * Verifies one link against the recorded previous hash, so that each change is reported once, at the transaction that
- * was changed.
- */
-function verifyTransaction(
-  row: RecordedRow,
-  expected: bigint,
-  previous: Buffer,
-  running: Map<string, bigint>,
-): JournalProblem[] {
-  const problems: JournalProblem[] = [];
-  const report = (kind: JournalProblem['kind'], detail: string): void =>
-    void problems.push({ kind, subject: row.id, detail });
-  const sequence = BigInt(row.sequence);
-  if (sequence !== expected) report('chain_broken', `sequence ${expected} is missing before ${sequence}`);
-  const broken = brokenLink(row, previous);
-  if (broken !== null) report('chain_broken', broken);
-  const signed = row.postings.map(
-    ({ direction, amount_micros }) => BigInt(amount_micros) * (direction === 'credit' ? 1n : -1n),
+function unbalanced({ postings }: RecordedRow): string | null {
+  const sum = postings.reduce(
+    (total, { direction, amount_micros }) => total + BigInt(amount_micros) * (direction === 'credit' ? 1n : -1n),
+    0n,
   );
-  const sum = signed.reduce((total, micros) => total + micros, 0n);
-  if (sum !== 0n || signed.length < 2) report('unbalanced', `${signed.length} postings that sum to ${sum} micros`);
-  row.postings.forEach(({ account, balance_after_micros }, index) => {
-    const balance = (running.get(account) ?? 0n) + signed[index]!;
-    running.set(account, BigInt(balance_after_micros));
-    if (balance !== running.get(account))
-      report('balance_wrong', `after it ${account} holds ${balance} micros, not ${running.get(account)}`);
-  });
-  return problems;
+  return sum !== 0n || postings.length < 2 ? `${postings.length} postings that sum to ${sum} micros` : null;
 }
 
 /**
- * Verifies that the payment of a sale or of fees, its postings and its receipts are unchanged since its journal
- * transaction was recorded. If the hash of the transaction was changed too, only `verifyJournal` finds it, at the next
- * link.
+ * Verifies that the payment of a sale or of fees and its postings are unchanged since its journal transaction was
+ * recorded. If the digest of the transaction was changed too, only `verifyJournal` finds it, at the next link.
  * @returns what was changed; null if nothing was.
  */
 export async function verifySale(database: Pick<Tx, 'query'>, paymentId: string): Promise<string | null> {
-  const [row] = await database.query<RecordedRow & { previous: Buffer | null }>(saleOf, [paymentId]);
-  return row ? brokenLink(row, row.previous ?? GENESIS) : 'its journal transaction is gone';
+  const [row] = await database.query<RecordedRow>(saleOf, [paymentId]);
+  return row ? changedSince(row) : 'its journal transaction is gone';
 }
 
 /** @returns what was changed since the transaction was recorded; null if nothing was. */
-function brokenLink(row: RecordedRow, previous: Buffer): string | null {
+function changedSince(row: RecordedRow): string | null {
   const recorded = toRecorded(row);
-  const isWhole = chainHash(previous, boundValues(recorded)).equals(row.hash);
+  const isWhole = digestOf(boundValues(recorded)).equals(row.digest);
   const changed = changedColumns(recorded, row.checksums);
-  if (isWhole)
-    return changed.length === 0
-      ? null
-      : `changed since it was recorded under ${row.sequence}: journal_transactions.checksums`;
-  return `changed since it was recorded under ${row.sequence}: ${changed.join(', ') || 'journal_transactions.hash, or the one before it'}`;
+  if (isWhole && changed.length === 0) return null;
+  const what = isWhole ? 'journal_transactions.checksums' : changed.join(', ') || 'journal_transactions.digest';
+  return `changed since it was recorded under ${row.sequence}: ${what}`;
 }

@@ -1,5 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { createJournal, createReceipts, makeAppendOnly, ROLE } from './create-journal.js';
+import { createJournal, makeAppendOnly, ROLE } from './create-journal.js';
 
 export class CreateLedger1763650000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -10,16 +10,17 @@ export class CreateLedger1763650000000 implements MigrationInterface {
     await createReconciliations(runner);
     await createJournal(runner);
     await createRefunds(runner);
-    await createReceipts(runner);
     await createSubscriptions(runner);
-    await makeAppendOnly(runner, ['journal_transactions', 'postings', 'receipts', 'payouts']);
+    await makeAppendOnly(runner, ['journal_transactions', 'postings', 'payouts']);
     await protectPaidPayments(runner);
   }
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(
-      `DROP TABLE spending, subscriptions, receipts, refunds, postings, journal_transactions, journal_head, payouts,
-         payout_wallets, reconciliations, fee_standings, accounts, payers, authorizations, sandbox_transfers, payments`,
+      `DROP VIEW receipts, balances;
+       DROP TABLE spending, subscriptions, refunds, postings, journal_transactions, journal_head, balance_snapshots,
+         balances_until, payouts, payout_wallets, reconciliations, fee_standings, accounts, payers, authorizations,
+         sandbox_transfers, payments`,
     );
     await runner.query('DROP FUNCTION refuse_change, refuse_unbalanced, refuse_forgetting_money, release_spending');
   }
@@ -39,9 +40,10 @@ async function createPayments(runner: QueryRunner): Promise<void> {
       pricing_model text,
       offer_key bytea NOT NULL,
       state text NOT NULL CHECK (state IN (
-        'pending', 'underpaid', 'verified', 'in_flight', 'completed', 'expired', 'failed',
+        'pending', 'underpaid', 'verified', 'completed', 'expired', 'failed',
         'cancelled', 'refund_due', 'refunded', 'indeterminate')),
       buyer_id uuid NOT NULL,
+      key_id uuid,
       seller_id uuid CHECK (seller_id <> buyer_id),
       listing_id uuid,
       listing_name text,
@@ -64,34 +66,36 @@ async function createPayments(runner: QueryRunner): Promise<void> {
       transaction_hash text,
       authorization_id uuid,
       keyless_offer text,
-      fence int NOT NULL DEFAULT 0,
-      holder_id uuid,
-      claimed_at timestamptz,
-      lease_until timestamptz,
+      in_use_until timestamptz,
       created_at timestamptz NOT NULL DEFAULT now(),
       expires_at timestamptz NOT NULL,
       verified_at timestamptz,
       retry_until timestamptz,
       completed_at timestamptz,
+      is_unanswered boolean NOT NULL DEFAULT false,
       recheck_at timestamptz,
       budgets jsonb,
       reserved_on date CHECK (reserved_on IS NULL OR budgets IS NOT NULL),
       CONSTRAINT payments_purpose_whole CHECK (CASE purpose
         WHEN 'call' THEN gateway_request_id IS NOT NULL AND body_digest IS NOT NULL AND pricing_model IS NULL
         WHEN 'subscription' THEN gateway_request_id IS NULL AND body_digest IS NULL
-          AND pricing_model IN ('monthly', 'yearly', 'usage_tiered') AND state <> 'in_flight'
+          AND pricing_model IN ('monthly', 'yearly', 'usage_tiered')
         WHEN 'fee' THEN gateway_request_id IS NULL AND body_digest IS NULL AND pricing_model IS NULL
-          AND scheme = 'exact' AND state NOT IN ('in_flight', 'underpaid', 'refund_due')
+          AND scheme = 'exact' AND state NOT IN ('underpaid', 'refund_due')
         ELSE false END),
       CONSTRAINT payments_sale_whole CHECK (num_nulls(seller_id, listing_id, listing_name, listing_slug, preferred_currency)
         = CASE purpose WHEN 'fee' THEN 5 ELSE 0 END),
       CHECK (gross_micros = fee_micros + net_micros),
-      CHECK ((state = 'completed') = (completed_at IS NOT NULL)),
-      CHECK (state <> 'in_flight' OR lease_until IS NOT NULL)
+      CHECK ((state = 'completed') = (completed_at IS NOT NULL))
     )`);
   await runner.query(
     `CREATE UNIQUE INDEX payments_live_offer ON payments (offer_key)
-     WHERE state IN ('pending', 'underpaid', 'verified', 'in_flight', 'indeterminate')`,
+     WHERE state IN ('pending', 'underpaid', 'verified', 'indeterminate')`,
+  );
+  await runner.query(
+    `CREATE UNIQUE INDEX payments_open_call ON payments (buyer_id, listing_id, body_digest)
+     WHERE purpose = 'call' AND authorization_id IS NOT NULL
+       AND (state IN ('verified', 'indeterminate') OR is_unanswered)`,
   );
   await runner.query(
     `CREATE INDEX payments_unpaid_until ON payments (rail, state, expires_at, id) WHERE state IN ('pending', 'underpaid')`,
@@ -100,14 +104,13 @@ async function createPayments(runner: QueryRunner): Promise<void> {
     `CREATE INDEX payments_of_fees ON payments (buyer_id) WHERE purpose = 'fee' AND state IN ('indeterminate', 'completed')`,
   );
   await runner.query(`CREATE INDEX payments_undelivered_until ON payments (retry_until, id) WHERE state = 'verified'`);
-  await runner.query(`CREATE INDEX payments_claimed_until ON payments (lease_until) WHERE state = 'in_flight'`);
   await runner.query(`CREATE INDEX payments_open_of_buyer ON payments (buyer_id, expires_at) WHERE state = 'pending'`);
   await runner.query(
     `CREATE INDEX payments_unpaid_since ON payments (rail, expires_at, id) WHERE state IN ('expired', 'failed', 'cancelled')`,
   );
   await runner.query(
     `CREATE INDEX payments_completed_by_buyer ON payments (buyer_id, listing_id, completed_at)
-     WHERE state = 'completed' AND purpose = 'call'`,
+     WHERE state = 'completed' AND purpose <> 'fee'`,
   );
   await runner.query(
     `CREATE INDEX payments_transaction ON payments (transaction_hash) WHERE transaction_hash IS NOT NULL`,
@@ -118,7 +121,7 @@ async function createPayments(runner: QueryRunner): Promise<void> {
   );
   await runner.query(`
     CREATE INDEX payments_live_subscription ON payments (buyer_id, listing_id)
-    WHERE purpose = 'subscription' AND state IN ('pending', 'underpaid', 'verified', 'in_flight', 'indeterminate')`);
+    WHERE purpose = 'subscription' AND state IN ('pending', 'underpaid', 'verified', 'indeterminate')`);
   await runner.query(`
     CREATE TABLE sandbox_transfers (
       transaction_hash text PRIMARY KEY,
@@ -143,8 +146,11 @@ async function createAuthorizations(runner: QueryRunner): Promise<void> {
       asset text NOT NULL,
       payer text NOT NULL,
       nonce text NOT NULL,
+      listing_id uuid,
+      body_digest bytea,
       valid_before timestamptz NOT NULL,
       payload text NOT NULL,
+      facilitator text,
       settlement jsonb,
       attempts int NOT NULL DEFAULT 0,
       tried_at timestamptz,
@@ -159,6 +165,11 @@ async function createAuthorizations(runner: QueryRunner): Promise<void> {
   );
   await runner.query(
     `CREATE INDEX authorizations_unsettled ON authorizations (network, asset, payer) WHERE state IN ('held', 'settling')`,
+  );
+  // A wallet that signs for a call again, under whatever account, pays no second time while the first is under way.
+  await runner.query(
+    `CREATE UNIQUE INDEX authorizations_one_a_call ON authorizations (payer, listing_id, body_digest)
+     WHERE state IN ('held', 'settling')`,
   );
   await runner.query(`
     CREATE TABLE payers (

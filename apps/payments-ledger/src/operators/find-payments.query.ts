@@ -12,7 +12,7 @@ const find = sql(
      SELECT unnest($1::uuid[])
      UNION ALL SELECT id FROM payments WHERE relay_request_id = $2
      UNION ALL SELECT id FROM payments WHERE transaction_hash = $2
-     UNION ALL (SELECT payment_id FROM receipts WHERE recipient_id = $3 ORDER BY id DESC LIMIT 20))
+     UNION ALL (SELECT payment_id FROM receipts WHERE recipient_id = $3 ORDER BY sequence DESC LIMIT 20))
    ORDER BY p.created_at DESC, p.id LIMIT 20`,
 );
 const inspect = sql('operators.inspect-payment', `SELECT ${paymentColumns('p')} FROM payments p WHERE p.id = $1`);
@@ -24,7 +24,7 @@ const authorizationsOf = sql(
 const entriesOf = sql(
   'operators.entries-of-payment',
   `SELECT t.reason, o.account, o.type, o.direction, o.amount_micros, t.recorded_at
-   FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id WHERE t.payment_id = $1 ORDER BY t.sequence, o.position`,
+   FROM journal_transactions t JOIN postings o ON o.sequence = t.sequence WHERE t.payment_id = $1 ORDER BY t.sequence, o.position`,
 );
 
 type Summary = OutputOf<typeof findPayments>['payments'][number];

@@ -32,7 +32,7 @@ const balances = sql(
      coalesce(sum(balance_micros) FILTER (WHERE address LIKE 'agent:%:refunds'), 0)::text AS refunds,
      coalesce(-sum(balance_micros) FILTER (WHERE address LIKE 'agent:%:fees'), 0)::text AS fees,
      coalesce(sum(balance_micros) FILTER (WHERE address LIKE 'agent:%:earnings:%'), 0)::text AS payable
-   FROM accounts`,
+   FROM balances`,
 );
 /** Few payments are open or owed back, and each of these states has an index. */
 const byRail = sql(
@@ -40,12 +40,12 @@ const byRail = sql(
   `SELECT p.rail AS id, count(*) FILTER (WHERE p.state <> 'refund_due')::int AS open,
      count(*) FILTER (WHERE p.state = 'refund_due')::int AS refunds_due,
      count(*) FILTER (WHERE now() > interval '10 minutes' + CASE p.state
-       WHEN 'verified' THEN p.retry_until WHEN 'in_flight' THEN p.lease_until
+       WHEN 'verified' THEN p.retry_until
        WHEN 'indeterminate' THEN coalesce(a.valid_before, '-infinity') + interval '1 hour'
        WHEN 'pending' THEN p.expires_at WHEN 'underpaid' THEN p.expires_at END)::int AS overdue,
      count(a.id)::int AS settling, extract(epoch FROM now() - min(a.created_at))::float8 AS oldest_settlement_seconds
    FROM payments p LEFT JOIN authorizations a ON a.id = p.authorization_id AND a.state = 'settling'
-   WHERE p.state IN ('pending', 'underpaid', 'verified', 'in_flight', 'indeterminate', 'refund_due') GROUP BY p.rail`,
+   WHERE p.state IN ('pending', 'underpaid', 'verified', 'indeterminate', 'refund_due') GROUP BY p.rail`,
 );
 
 type Overview = OutputOf<typeof getMoneyOverview>;

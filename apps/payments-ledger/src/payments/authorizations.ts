@@ -1,8 +1,9 @@
 import { invariant, newId, UnavailableError } from '@market/kernel';
+import type { RequestContext } from '@market/messaging';
 import { Database, sql, withParameters, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
-import { timed } from '../rails/metrics.js';
+import { openExactRoutes } from '../rails/exact-routes.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import {
   isSolana,
@@ -12,44 +13,71 @@ import {
   type ExactRequirements,
 } from '../rails/x402/exact-payment.js';
 import { checkTerms, signedBy } from '../rails/x402/exact-signature.js';
-import type { HeldAuthorization, Verification } from '../rails/x402/facilitator.js';
+import { readTransaction } from '../rails/x402/exact-solana.js';
+import type { HeldAuthorization } from '../rails/x402/facilitator.js';
+import type { Verified } from '../rails/x402/facilitators.js';
+import { isTooCostlyOnSolana, TOO_COSTLY } from '../rails/x402/settlement-cost.js';
 import { messageOf } from './message-of.js';
 import { ReconcilePayment, type LockedPayment } from './reconcile-payment.js';
-import { paymentColumns, watchedOffer, type PaymentRow } from './payment.js';
+import {
+  feeOf,
+  isOpenCall,
+  openCallOf,
+  paymentColumns,
+  watchedOffer,
+  type CallPaymentRow,
+  type PaymentRow,
+} from './payment.js';
 
 /** The columns of the authorizations that a statement holds, as `toHoldingRow` returns them. */
 export const HOLDINGS = `id uuid, payment_id uuid, network text, asset text, payer text, nonce text, valid_before bigint,
-  payload text, lease_ms int, holder_id uuid`;
+  payload text, facilitator text, call_ms int, is_used boolean, rail text, pay_to text, payee text, listing_id uuid,
+  body_digest bytea`;
 /**
  * The beginning of a statement that holds authorizations: `asked` has the new values of their payments, and `stored`
- * the authorizations that no payment had used. The call may be retried for as long as the authorization can still be
- * settled afterwards. A payment with a holder is claimed for it, from now on and not from the begin of the transaction,
- * which may have waited for locks.
+ * the authorizations that no payment had used and whose wallet has no other in progress for the same call. The call may
+ * be retried for as long as the authorization can still be settled afterwards. One that is used counts from now on and
+ * not from the begin of the transaction, which may have waited for locks.
  */
 export const storeHoldings = (holdings: string): string =>
   `WITH asked AS (
-     SELECT *, to_timestamp(valid_before) AS valid_until, num_nonnulls(holder_id) AS claims,
-       CASE WHEN holder_id IS NULL THEN 'verified' ELSE 'in_flight' END AS state,
-       to_timestamp(valid_before) - lease_ms * interval '1 millisecond' AS retry_until,
-       CASE WHEN holder_id IS NOT NULL THEN clock_timestamp() END AS claimed_at,
-       CASE WHEN holder_id IS NOT NULL THEN clock_timestamp() + lease_ms * interval '1 millisecond' END AS lease_until
+     SELECT *, to_timestamp(valid_before) AS valid_until,
+       to_timestamp(valid_before) - call_ms * interval '1 millisecond' AS retry_until,
+       CASE WHEN is_used THEN clock_timestamp() + call_ms * interval '1 millisecond' END AS in_use_until
      FROM ${holdings}
    ), stored AS (
-     INSERT INTO authorizations (id, payment_id, state, network, asset, payer, nonce, valid_before, payload)
-     SELECT id, payment_id, 'held', network, asset, payer, nonce, valid_until, payload FROM asked
-     ORDER BY network, asset, payer, nonce
-     ON CONFLICT ON CONSTRAINT authorizations_nonce_once DO NOTHING RETURNING id
+     INSERT INTO authorizations (id, payment_id, state, network, asset, payer, nonce, listing_id, body_digest, valid_before,
+       payload, facilitator)
+     SELECT id, payment_id, 'held', network, asset, payer, nonce, listing_id, body_digest, valid_until, payload, facilitator
+     FROM asked ORDER BY network, asset, payer, nonce
+     ON CONFLICT DO NOTHING RETURNING id
    )`;
+/**
+ * No authorization is held for a call that another payment of its buyer pays. The payment goes to the chain that was
+ * signed for.
+ */
 const hold = withParameters({ holdings: HOLDINGS }, ({ holdings }) =>
   sql(
     'authorizations.hold',
-    `${storeHoldings(holdings.table)}
-     UPDATE payments p SET state = a.state, authorization_id = a.id, verified_at = now(), retry_until = a.retry_until,
-       fence = p.fence + a.claims, holder_id = coalesce(a.holder_id, p.holder_id),
-       claimed_at = coalesce(a.claimed_at, p.claimed_at), lease_until = a.lease_until
+    `${storeHoldings(`(
+       SELECT holdings.* FROM ${holdings.table} JOIN payments p ON p.id = holdings.payment_id
+       WHERE NOT EXISTS (${openCallOf('p')})) AS holdings`)}
+     UPDATE payments p SET state = 'verified', authorization_id = a.id, verified_at = now(), retry_until = a.retry_until,
+       in_use_until = a.in_use_until, rail = a.rail, network = a.network, pay_to = a.pay_to, payee = a.payee
      FROM asked a JOIN stored USING (id)
      WHERE p.id = ANY(${holdings.arrays.payment_id}) AND p.id = a.payment_id RETURNING ${paymentColumns('p')}`,
   ),
+);
+const findOpen = sql(
+  'payments.open-call',
+  `SELECT ${paymentColumns('o')} FROM payments o
+   WHERE o.buyer_id = $1 AND o.listing_id = $2 AND o.body_digest = $3 AND ${isOpenCall('o')}`,
+);
+const findOpenOfPayer = sql(
+  'payments.open-call-of-payer',
+  `SELECT ${paymentColumns('o')} FROM authorizations a JOIN payments o ON o.authorization_id = a.id
+   WHERE a.network = $1 AND a.asset = $2 AND a.payer = $3 AND o.id = a.payment_id
+     AND o.listing_id = $4 AND o.body_digest = $5 AND ${isOpenCall('o')} LIMIT 1`,
 );
 const find = sql(
   'authorizations.find-by-nonce',
@@ -84,9 +112,16 @@ export interface Examined extends ExactTerms {
   authorization: Authorization;
   /** The payload that was signed, as text. */
   text: string;
+  /** The facilitator that verified it, which is the first to settle it. */
+  facilitator: string;
   /** How long the call may take before the settlement, in milliseconds. */
-  leaseMs: number;
+  callMs: number;
+  place: Place;
 }
+/** Where and to whom a payment goes, and for which call; the last two are null for what is no call. */
+type Place = Pick<PaymentRow, 'rail' | 'network' | 'pay_to' | 'payee' | 'listing_id' | 'body_digest'>;
+/** What is known of a signature that can be settled. */
+export type Checked = Pick<Examined, 'authorization' | 'facilitator'>;
 /**
  * `held` is null if another authorization or a transfer has paid the payment meanwhile, or a transfer is on its way.
  */
@@ -101,8 +136,8 @@ export interface Rejection {
 export interface Holding {
   paymentId: string;
   examined: Omit<Examined, 'exact'>;
-  /** The process that gets the claim of the payment at once; null if the payment only becomes verified. */
-  holderId: string | null;
+  /** Whether its call uses it at once. */
+  isUsed: boolean;
 }
 
 /**
@@ -115,8 +150,32 @@ export class Authorizations {
     private readonly database: Database,
     private readonly reconcilePayment: ReconcilePayment,
     @Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[],
-    @Inject(paymentsLedgerConfig.token) private readonly config: Pick<PaymentsLedgerConfig, 'x402RpcTimeoutMs'>,
+    @Inject(paymentsLedgerConfig.token)
+    private readonly config: Pick<PaymentsLedgerConfig, 'x402RpcTimeoutMs' | 'x402CoinPrices'>,
   ) {}
+
+  /**
+   * What an x402 client may sign to pay this offer, one for each chain. An offer that only a signature pays can be paid
+   * on every chain; one that a transfer could pay too, or whose offer token names its chain, stays on its own.
+   */
+  async acceptsOf(payment: PaymentRow, context: RequestContext): Promise<ExactRequirements[]> {
+    const places = [payment, ...(await this.otherPlacesOf(payment, context))];
+    return places.map((place) => this.requirementsOf(place)).filter((asked) => asked !== null);
+  }
+
+  /** The payment as it is on the other chains on which its seller can be paid. */
+  private async otherPlacesOf(payment: PaymentRow, context: RequestContext): Promise<PaymentRow[]> {
+    if (payment.scheme !== 'exact' || payment.keyless_offer !== null || payment.seller_id === null) return [];
+    const sellers = [payment.seller_id];
+    const others = openExactRoutes(this.rails).filter(({ route }) => route.network !== payment.network);
+    const places = await Promise.all(
+      others.map(async ({ rail, exact, route: { network } }) => {
+        const [payee] = await exact.payeesOf(sellers, context);
+        return payee ? [{ ...payment, rail: rail.id, network, pay_to: payee.payTo, payee: payee.payee }] : [];
+      }),
+    );
+    return places.flat();
+  }
 
   /**
    * What an x402 client signs to pay this offer; null if its route takes no signed authorization.
@@ -151,22 +210,41 @@ export class Authorizations {
    * which is called outside of any transaction. No money moves.
    * @returns the protocol's reason why it does not pay this offer, or what can be held for it.
    */
-  async examine(payment: PaymentRow, text: string, leaseMs: number): Promise<Examined | Rejection> {
+  async examine(
+    payment: PaymentRow,
+    text: string,
+    callMs: number,
+    context: RequestContext,
+  ): Promise<Examined | Rejection> {
     const payload = parsePayload(text);
-    const terms = this.termsOf(payment, payload);
+    const place = await this.placeOf(payment, payload, context);
+    const terms = this.termsOf(place, payload);
     if (!terms) return { rejected: 'unsupported_scheme' };
     if (!payload) return { rejected: 'invalid_payload' };
     const signed = await signedBy(payload, terms.requirements);
-    const checked = signed.valid ? await this.check({ payload, ...terms }, signed.payer, leaseMs) : signed;
+    const checked = signed.valid
+      ? await this.check({ payload, ...terms }, signed.payer, callMs, feeOf(payment))
+      : signed;
     return checked.valid
-      ? { ...terms, authorization: checked.authorization, text, leaseMs }
+      ? { ...terms, authorization: checked.authorization, text, facilitator: checked.facilitator, callMs, place }
       : { rejected: checked.reason };
+  }
+
+  /** The payment on the chain that was signed for, if it may be paid there. */
+  private async placeOf(
+    payment: PaymentRow,
+    payload: ExactPayload | undefined,
+    context: RequestContext,
+  ): Promise<PaymentRow> {
+    if (payload === undefined || payload.accepted.network === payment.network) return payment;
+    const others = await this.otherPlacesOf(payment, context);
+    return others.find(({ network }) => network === payload.accepted.network) ?? payment;
   }
 
   /** Holds an authorization for a pending payment, which is then verified. */
   async hold(tx: Tx, paymentId: string, examined: Examined): Promise<Held | Rejection> {
     const payment = await this.reconcilePayment.lock(tx, paymentId);
-    return (await this.unpayable(tx, payment)) ?? this.store(tx, { paymentId, examined, holderId: null });
+    return (await this.unpayable(tx, payment)) ?? this.store(tx, { paymentId, examined, isUsed: false });
   }
 
   /** Returns, by id, why no authorization pays those of some locked payments that none can pay. */
@@ -184,19 +262,22 @@ export class Authorizations {
   }
 
   /**
-   * Checks whether the authorization could be settled now and after `leaseMs`, by its terms and by the facilitator's
+   * Checks whether the authorization could be settled now and after `callMs`, by its terms and by the facilitator's
    * `verify`. No money moves.
+   * @param feeMicros the fee of the sale, which bounds what the settlement may cost.
    */
   async check(
     { payload, requirements, exact }: SignedPayment,
     payer: string,
-    leaseMs: number,
-  ): Promise<{ valid: true; authorization: Authorization } | { valid: false; reason: string }> {
+    callMs: number,
+    feeMicros: bigint,
+  ): Promise<({ valid: true } & Checked) | { valid: false; reason: string }> {
     const now = BigInt(Math.floor(Date.now() / 1_000));
-    const checked = checkTerms(payload, payer, requirements, now, BigInt(Math.ceil(leaseMs / 1000)));
+    const checked = checkTerms(payload, payer, requirements, now, BigInt(Math.ceil(callMs / 1000)));
     if (!checked.valid) return checked;
-    const verified = await this.verify({ payload, requirements, exact });
-    if (verified.valid) return checked;
+    if (this.isTooCostly(payload, requirements, feeMicros)) return { valid: false, reason: TOO_COSTLY };
+    const verified = await this.verify({ payload, requirements, exact }, feeMicros);
+    if (verified.valid) return { ...checked, facilitator: verified.facilitator };
     const held = { ...checked.authorization, heldAt: new Date(), text: payload.text };
     const isForeign = await this.isForeign(held, requirements, exact);
     return { valid: false, reason: isForeign ? 'authorization_used_elsewhere' : verified.reason };
@@ -217,10 +298,16 @@ export class Authorizations {
     return known.length === 0;
   }
 
+  private isTooCostly({ payload }: ExactPayload, { network }: ExactRequirements, feeMicros: bigint): boolean {
+    if (!('transaction' in payload)) return false;
+    const transaction = readTransaction(payload.transaction as string);
+    return transaction !== null && isTooCostlyOnSolana(transaction, network, feeMicros, this.config.x402CoinPrices);
+  }
+
   /** @throws UnavailableError if the facilitator does not answer in time or its answer is not usable. */
-  private async verify({ payload, requirements, exact }: SignedPayment): Promise<Verification> {
+  async verify({ payload, requirements, exact }: SignedPayment, feeMicros: bigint): Promise<Verified> {
     try {
-      return await timed('facilitator', 'verify', () => this.inTime(exact.facilitator.verify(payload, requirements)));
+      return await exact.facilitators.verify(payload, requirements, feeMicros, this.config.x402RpcTimeoutMs);
     } catch (error) {
       throw new UnavailableError(`the facilitator of ${requirements.network} (${messageOf(error)})`, { cause: error });
     }
@@ -263,6 +350,36 @@ export class Authorizations {
     return tx.send<PaymentRow>(hold, hold.values({ holdings: holdings.map(toHoldingRow) }));
   }
 
+  /** The payment that pays this call by a signature and is not settled, delivered or answered yet. */
+  async findOpenCall(
+    call: Pick<PaymentRow, 'buyer_id' | 'listing_id' | 'body_digest'>,
+  ): Promise<CallPaymentRow | undefined> {
+    const { buyer_id, listing_id, body_digest } = call;
+    return (await this.database.query<CallPaymentRow>(findOpen, [buyer_id, listing_id, body_digest]))[0];
+  }
+
+  /** The same for a wallet. */
+  async findOpenCallOf(
+    { network, asset, payer }: PayerKey,
+    { listing_id, body_digest }: Pick<PaymentRow, 'listing_id' | 'body_digest'>,
+  ): Promise<CallPaymentRow | undefined> {
+    const values = [network, asset, payer, listing_id, body_digest];
+    return (await this.database.query<CallPaymentRow>(findOpenOfPayer, values))[0];
+  }
+
+  /**
+   * The call under whatever account that keeps a new signature of its wallet from being held; undefined for a signature
+   * that was used before.
+   */
+  async findCallUnderWay(
+    payer: PayerKey,
+    { requirements, authorization }: Pick<Examined, 'requirements' | 'authorization'>,
+    call: Pick<PaymentRow, 'listing_id' | 'body_digest'>,
+  ): Promise<CallPaymentRow | undefined> {
+    const known = await this.database.query(find, keyOf(requirements, authorization));
+    return known.length > 0 ? undefined : this.findOpenCallOf(payer, call);
+  }
+
   /** Why an authorization could not be held: a payment has used it before. */
   async reasonAgainst(
     { paymentId, examined }: Pick<Holding, 'paymentId' | 'examined'>,
@@ -279,8 +396,8 @@ export class Authorizations {
   }
 }
 
-export function toHoldingRow({ paymentId, examined, holderId }: Holding) {
-  const { requirements, authorization, text, leaseMs } = examined;
+export function toHoldingRow({ paymentId, examined, isUsed }: Holding) {
+  const { requirements, authorization, text, facilitator, callMs, place } = examined;
   const { validBefore, nonce } = authorization;
   return {
     id: newId(),
@@ -289,8 +406,14 @@ export function toHoldingRow({ paymentId, examined, holderId }: Holding) {
     nonce,
     valid_before: validBefore < MAX_TIMESTAMP ? validBefore : MAX_TIMESTAMP,
     payload: text,
-    lease_ms: leaseMs,
-    holder_id: holderId,
+    facilitator,
+    call_ms: callMs,
+    is_used: isUsed,
+    rail: place.rail,
+    pay_to: place.pay_to,
+    payee: place.payee,
+    listing_id: place.body_digest && place.listing_id,
+    body_digest: place.body_digest,
   };
 }
 

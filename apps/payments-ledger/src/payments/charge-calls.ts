@@ -5,8 +5,7 @@ import { Outbox, sql, withParameters, type OutgoingEvent, type Tx } from '@marke
 import { Injectable } from '@nestjs/common';
 import { Journal } from '../journal/journal.js';
 import { callCompleted } from '../journal/posting.js';
-import { paidTo, splitOf, type CallPaymentRow } from './payment.js';
-import { receiptsOf } from './receipt.js';
+import { feeReceivedMicros, paidTo, splitOf, type CallPaymentRow } from './payment.js';
 import type { LockedPayment } from './reconcile-payment.js';
 
 /** A payment to charge now, whose row is locked. */
@@ -18,27 +17,14 @@ export interface Due {
   payer?: string;
 }
 
-const complete = withParameters(
-  {
-    at: 'timestamptz',
-    payment_ids: 'uuid[]',
-    receipts: `id uuid, payment_id uuid, recipient_type text, recipient_id uuid, request_digest bytea, response_digest bytea,
-      seller_status_code int, created_at timestamptz`,
-  },
-  ({ at, payment_ids, receipts }) =>
-    sql(
-      'payments.complete',
-      `WITH completed AS (
-         UPDATE payments SET state = 'completed', completed_at = ${at}, lease_until = NULL WHERE id = ANY(${payment_ids})
-       )
-       INSERT INTO receipts (${receipts.columns}) SELECT * FROM ${receipts.table}`,
-    ),
+const complete = withParameters({ at: 'timestamptz', payment_ids: 'uuid[]' }, ({ at, payment_ids }) =>
+  sql(
+    'payments.complete',
+    `UPDATE payments SET state = 'completed', completed_at = ${at} WHERE id = ANY(${payment_ids})`,
+  ),
 );
 
-/**
- * Charges for delivered calls: records the journal entries, completes the payments, and adds both receipts and the
- * event.
- */
+/** Charges for delivered calls: completes the payments, adds their events, and records them in the journal. */
 @Injectable()
 export class ChargeCalls {
   constructor(
@@ -46,21 +32,18 @@ export class ChargeCalls {
     private readonly outbox: Outbox,
   ) {}
 
-  async execute(tx: Tx, due: Due[]): Promise<void> {
+  execute(tx: Tx, due: Due[]): void {
     const [first] = due;
     if (!first) return;
     const at = first.payment.as_of;
-    const sales = due.map(({ input, payment, payer = null, context }) => {
-      const exchanged = {
-        requestDigest: Buffer.from(input.requestDigest, 'hex'),
-        responseDigest: Buffer.from(input.responseDigest, 'hex'),
-        sellerStatusCode: input.sellerStatusCode,
-      };
-      return { context, payment, payer, ...receiptsOf(payment, at, exchanged) };
-    });
-    await this.journal.record(
+    tx.send(complete, complete.values({ at, payment_ids: due.map(({ payment }) => payment.id) }));
+    this.outbox.addAll(
       tx,
-      sales.map(({ context, payment, ...sale }) => ({
+      due.map((item) => toEvent(item, at)),
+    );
+    this.journal.record(
+      tx,
+      due.map(({ input, payment, payer = null, context }) => ({
         context,
         entry: callCompleted({
           paymentId: payment.id,
@@ -70,16 +53,16 @@ export class ChargeCalls {
           paid: paidTo(payment),
         }),
         payment,
-        sale,
+        sale: {
+          payer,
+          exchange: {
+            request_digest: Buffer.from(input.requestDigest, 'hex'),
+            response_digest: Buffer.from(input.responseDigest, 'hex'),
+            seller_status_code: input.sellerStatusCode,
+          },
+        },
       })),
       at,
-    );
-    const receipts = sales.flatMap(({ buyer, seller }) => [buyer, seller]);
-    const payment_ids = due.map(({ payment }) => payment.id);
-    tx.send(complete, complete.values({ at, payment_ids, receipts }));
-    this.outbox.addAll(
-      tx,
-      due.map((item) => toEvent(item, at)),
     );
   }
 }
@@ -97,6 +80,7 @@ function toEvent({ input, context, payment }: Due, at: Date): OutgoingEvent<type
       listingId: payment.listing_id,
       grossMicros: payment.gross_micros,
       feeMicros: payment.fee_micros,
+      feeReceivedMicros: feeReceivedMicros(payment),
       sellerStatusCode: input.sellerStatusCode,
       latencyMs: input.latencyMs,
       requestDigest: input.requestDigest,

@@ -5,7 +5,8 @@ import { principalOf, type RequestContext } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
 import { Authorizations } from './authorizations.js';
 import { Offers } from './offers.js';
-import { isForCall, moneyOf, toOffer } from './payment.js';
+import { PaymentRoutes } from './payment-routes.query.js';
+import { isForCall, isPaidCall, moneyOf, toOffer } from './payment.js';
 
 /** Creates the offer of a gateway call. */
 @Injectable()
@@ -13,6 +14,7 @@ export class CreateOffer {
   constructor(
     private readonly offers: Offers,
     private readonly authorizations: Authorizations,
+    private readonly routes: PaymentRoutes,
   ) {}
 
   async execute(input: InputOf<typeof createOffer>, context: RequestContext): Promise<OutputOf<typeof createOffer>> {
@@ -35,9 +37,11 @@ export class CreateOffer {
     );
     invariant(isForCall(row), 'the offer of a call is for a call');
     return {
-      offer: toOffer(row, this.authorizations.requirementsOf(row)),
+      offer: toOffer(row, await this.authorizations.acceptsOf(row, context)),
+      otherRoutes: this.routes.besides(row),
       money: moneyOf(row),
       gatewayRequestId: row.gateway_request_id,
+      isOpen: isPaidCall(row),
     };
   }
 }

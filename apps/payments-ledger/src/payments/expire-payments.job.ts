@@ -1,5 +1,5 @@
 import { newRequestContext } from '@market/messaging';
-import { Database, sql, type Statement } from '@market/persistence';
+import { Database, Locks, sql, type Statement } from '@market/persistence';
 import { Jobs } from '@market/runtime';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
@@ -21,12 +21,12 @@ const RUN_MS = 4_000;
 const FIRST = { due: '-infinity', id: '00000000-0000-0000-0000-000000000000' };
 const IS_UNPAID = `state IN (${UNPAID_STATES.map((state) => `'${state}'`).join(', ')})`;
 
-/** Payments of rail $3 that have been due for $4 days, after the cursor ($1, $2). */
+/** Payments of rail $3 that have been due for $4 hours, after the cursor ($1, $2). */
 const due = (name: string, column: string, condition: string): Statement =>
   sql(
     `payments.${name}`,
-    `SELECT id, ${column}::text AS due FROM payments
-     WHERE ${condition} AND ${column} <= now() - $4 * interval '1 day' AND (${column}, id) > ($1::timestamptz, $2::uuid)
+    `SELECT id, relay_request_id, ${column}::text AS due FROM payments
+     WHERE ${condition} AND ${column} <= now() - $4 * interval '1 hour' AND (${column}, id) > ($1::timestamptz, $2::uuid)
      ORDER BY ${column}, id LIMIT ${CONCURRENCY}`,
   );
 
@@ -47,28 +47,23 @@ const planRecheck = sql(
    WHERE id = $1`,
 );
 const prune = sql('payments.prune', `DELETE FROM payments WHERE id = $1 AND ${IS_UNPAID} AND received_base_units = 0`);
-const abandoned = sql(
-  'payments.release-abandoned',
-  `UPDATE payments SET state = 'verified', lease_until = NULL
-   WHERE id IN (SELECT id FROM payments WHERE state = 'in_flight' AND lease_until < now() - interval '60 seconds' FOR UPDATE SKIP LOCKED)`,
-);
+type Due = typeof FIRST & { relay_request_id: string };
 
 interface Queue {
   due: Statement;
   /** Null if the queue asks no rail. */
   rail: string | null;
-  days: number;
-  end(paymentId: string): Promise<unknown>;
+  hours: number;
+  end(payment: Due): Promise<unknown>;
   /** The cursor of the next run, so that payments that cannot be ended yet do not block the others. */
   after: typeof FIRST;
 }
 
 /**
  * Ends payments that are due. An unpaid offer expires after a last check with its rail. A payment that was not
- * delivered becomes due as a refund; if it was only authorized, it lapses unless its chain shows a settlement. Claims
- * whose holder stopped long ago are released. An expired offer is checked again if its rail asked for that. It is
- * deleted after `keepUnpaidDays` if the rail is `prunable` and confirms that nothing was paid. Each rail has its own
- * queues, so that a slow rail delays no other work.
+ * delivered becomes due as a refund; if it was only authorized, it lapses unless its chain shows a settlement. An
+ * expired offer is checked again if its rail asked for that. It is deleted after `keepUnpaidHours` if the rail is
+ * `prunable` and confirms that nothing was paid. Each rail has its own queues, so that a slow rail delays no other work.
  */
 @Injectable()
 export class ExpirePayments implements OnApplicationBootstrap {
@@ -77,6 +72,7 @@ export class ExpirePayments implements OnApplicationBootstrap {
 
   constructor(
     private readonly database: Database,
+    private readonly locks: Locks,
     private readonly reconcilePayment: ReconcilePayment,
     private readonly authorizations: Authorizations,
     private readonly settleAuthorization: SettleAuthorization,
@@ -84,42 +80,41 @@ export class ExpirePayments implements OnApplicationBootstrap {
     @Inject(PAYMENT_RAILS) rails: PaymentRail[],
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {
-    const queue = (of: Pick<Queue, 'due' | 'rail' | 'end'>, days = 0): Queue => ({ ...of, days, after: FIRST });
-    const reconcile = (id: string): Promise<unknown> => this.reconcilePayment.execute(id, newRequestContext());
+    const queue = (of: Pick<Queue, 'due' | 'rail' | 'end'>, hours = 0): Queue => ({ ...of, hours, after: FIRST });
+    const reconcile = ({ id }: Due): Promise<unknown> => this.reconcilePayment.execute(id, newRequestContext());
     this.queues = [
-      queue({ due: undelivered, rail: null, end: (id) => this.markRefundDue(id) }),
+      queue({ due: undelivered, rail: null, end: (payment) => this.endUndelivered(payment) }),
       ...rails.flatMap(({ id: rail, prunable }) => [
         queue({ due: underpaid, rail, end: reconcile }),
         queue({ due: unpaid, rail, end: reconcile }),
-        queue({ due: over, rail, end: (id) => this.recheck(id) }),
-        ...(prunable ? [queue({ due: old, rail, end: (id) => this.prune(id) }, config.keepUnpaidDays)] : []),
+        queue({ due: over, rail, end: ({ id }) => this.recheck(id) }),
+        ...(prunable ? [queue({ due: old, rail, end: ({ id }) => this.prune(id) }, config.keepUnpaidHours)] : []),
       ]),
     ];
   }
 
   onApplicationBootstrap(): void {
-    this.jobs.every('release-abandoned-claims', this.config.sweepIntervalMs, () => this.releaseAbandoned());
+    this.jobs.beforeReady(() => this.locks.open());
     for (const queue of this.queues)
       this.jobs.every(`${queue.due.name} ${queue.rail ?? ''}`, this.config.sweepIntervalMs, () => this.work(queue));
   }
 
   /** Runs every queue once. */
   async run(): Promise<void> {
-    await this.releaseAbandoned();
     await Promise.all(this.queues.map((queue) => this.work(queue)));
   }
 
-  private async releaseAbandoned(): Promise<void> {
-    await this.database.query(abandoned);
-  }
-
   private async work(queue: Queue): Promise<void> {
-    const { rail, days } = queue;
+    const { rail, hours } = queue;
     for (const until = Date.now() + RUN_MS; Date.now() < until;) {
-      const batch = await this.database.query<typeof FIRST>(queue.due, [queue.after.due, queue.after.id, rail, days]);
+      const batch = await this.database.query<Due>(queue.due, [queue.after.due, queue.after.id, rail, hours]);
       await Promise.all(
-        batch.map(({ id }) =>
-          queue.end(id).catch((error: unknown) => this.logger.warn(`payment ${id} waits: ${messageOf(error)}`)),
+        batch.map((payment) =>
+          queue
+            .end(payment)
+            .catch((error: unknown) =>
+              this.logger.warn(`payment ${payment.id} will be tried again: ${messageOf(error)}`),
+            ),
         ),
       );
       queue.after = batch.length < CONCURRENCY ? FIRST : batch.at(-1)!;
@@ -140,6 +135,17 @@ export class ExpirePayments implements OnApplicationBootstrap {
   private async prune(paymentId: string): Promise<void> {
     if (await this.reconcilePayment.isUnpaidForGood(paymentId, newRequestContext()))
       await this.database.query(prune, [paymentId]);
+  }
+
+  /** A payment whose call is under way ends with that call. */
+  private async endUndelivered({ id, relay_request_id: relayRequestId }: Due): Promise<void> {
+    const lock = await this.locks.acquire(relayRequestId);
+    if (!lock) return;
+    try {
+      await this.markRefundDue(id);
+    } finally {
+      lock.release();
+    }
   }
 
   private async markRefundDue(paymentId: string): Promise<void> {

@@ -40,7 +40,7 @@ export class HandleRelayWebhook {
     if (
       payment &&
       mayGetMoney(payment.state) &&
-      !(await this.reconcilePayment.reconcile(payment.id, context)).observation
+      !(await this.reconcilePayment.reconcile(payment.id, context, 'announced')).observation
     )
       throw new UnavailableError('Relay');
     return { received: true };

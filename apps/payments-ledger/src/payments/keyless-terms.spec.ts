@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { KeylessTermsSeal, type KeylessTerms } from './keyless-terms.js';
+import { OfferTokens, type KeylessTerms } from './keyless-terms.js';
 
 const keyOf = (byte: number): string => Buffer.alloc(32, byte).toString('base64');
 
@@ -14,16 +14,16 @@ const anyTerms: fc.Arbitrary<KeylessTerms> = fc.record({
   expiresAt: fc.integer({ min: 0, max: 4_000_000_000 }).map((seconds) => new Date(seconds * 1_000)),
 });
 
-describe('the seal of keyless offers', () => {
-  const seal = new KeylessTermsSeal(keyOf(1));
+describe('offer tokens', () => {
+  const tokens = new OfferTokens(keyOf(1));
 
-  it('gives back what it sealed, in any process, under an id of its own each time', () => {
+  it('give back their terms, in any process, under an id of its own each time', () => {
     fc.assert(
       fc.property(anyTerms, (terms) => {
-        const [first, second] = [seal.seal(terms), seal.seal(terms)];
+        const [first, second] = [tokens.issue(terms), tokens.issue(terms)];
         expect(first.relayRequestId).toMatch(/^0x[0-9a-f]{64}$/);
         expect(second.relayRequestId).not.toBe(first.relayRequestId);
-        expect(new KeylessTermsSeal(keyOf(1)).read(first)).toEqual(terms);
+        expect(new OfferTokens(keyOf(1)).read(first)).toEqual(terms);
       }),
     );
   });
@@ -31,30 +31,30 @@ describe('the seal of keyless offers', () => {
   it('knows nothing that was changed on the way', () => {
     fc.assert(
       fc.property(anyTerms, fc.nat(), fc.boolean(), (terms, at, inOffer) => {
-        const sealed = seal.seal(terms);
-        const text = inOffer ? sealed.offer : sealed.relayRequestId.slice(2);
+        const token = tokens.issue(terms);
+        const text = inOffer ? token.offer : token.relayRequestId.slice(2);
         const position = at % text.length;
         const other = inOffer ? (text[position] === 'A' ? 'B' : 'A') : text[position] === '0' ? '1' : '0';
         const changed = text.slice(0, position) + other + text.slice(position + 1);
         expect(
-          seal.read(inOffer ? { ...sealed, offer: changed } : { ...sealed, relayRequestId: `0x${changed}` }),
+          tokens.read(inOffer ? { ...token, offer: changed } : { ...token, relayRequestId: `0x${changed}` }),
         ).toBeUndefined();
       }),
     );
   });
 
-  it('knows nothing that was never sealed', () => {
+  it('are refused if they were never issued', () => {
     fc.assert(
       fc.property(fc.option(fc.string(), { nil: undefined }), fc.string(), (offer, relayRequestId) =>
-        expect(seal.read({ offer, relayRequestId })).toBeUndefined(),
+        expect(tokens.read({ offer, relayRequestId })).toBeUndefined(),
       ),
     );
   });
 
   it('knows offers under an earlier key while that key is listed', () => {
     const [terms] = fc.sample(anyTerms, 1) as [KeylessTerms];
-    const sealed = seal.seal(terms);
-    expect(new KeylessTermsSeal(`${keyOf(2)}, ${keyOf(1)}`).read(sealed)).toEqual(terms);
-    expect(new KeylessTermsSeal(keyOf(2)).read(sealed)).toBeUndefined();
+    const token = tokens.issue(terms);
+    expect(new OfferTokens(`${keyOf(2)}, ${keyOf(1)}`).read(token)).toEqual(terms);
+    expect(new OfferTokens(keyOf(2)).read(token)).toBeUndefined();
   });
 });

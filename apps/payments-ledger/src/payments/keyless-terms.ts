@@ -15,7 +15,7 @@ export interface KeylessTerms extends ExactPayee {
   expiresAt: Date;
 }
 
-export interface SealedTerms {
+export interface OfferToken {
   /** Base64url of the terms as JSON. */
   offer: string;
   /** HMAC-SHA256 of `offer`. */
@@ -45,10 +45,10 @@ const fields = z.tuple([
  * HMAC. The key is derived from the signing keys of receipts, so that every process accepts the offers of every other,
  * and offers under an earlier key stay valid while that key is configured.
  */
-export class KeylessTermsSeal {
+export class OfferTokens {
   private readonly keys: Buffer[];
 
-  /** @param signingKeys base64 of 32 bytes each, comma separated. The first key seals. */
+  /** @param signingKeys base64 of 32 bytes each, comma separated. The first key signs. */
   constructor(signingKeys: string) {
     this.keys = signingKeys
       .split(',')
@@ -56,7 +56,7 @@ export class KeylessTermsSeal {
   }
 
   /** Adds a random part, so that two offers with the same terms differ. */
-  seal({
+  issue({
     subjectId,
     network,
     payTo,
@@ -65,7 +65,7 @@ export class KeylessTermsSeal {
     priceMicros,
     feeBps,
     expiresAt,
-  }: KeylessTerms): SealedTerms {
+  }: KeylessTerms): OfferToken {
     const values = [
       randomBytes(NONCE_BYTES).toString('base64url'),
       subjectId,

@@ -22,7 +22,7 @@ export const overduePayments = new Gauge({
 
 export const oldestDueSeconds = new Gauge({
   name: 'market_due_payments_oldest_seconds',
-  help: 'How long ago the oldest payment of a state should have expired, been owed back or been released; 0 where none is due',
+  help: 'How long ago the oldest payment of a state should have expired or been owed back; 0 where none is due',
   labelNames: ['state'] as const,
 });
 

@@ -24,7 +24,7 @@ export class OfferReceiptSigner {
     private readonly signer: ReceiptSigner,
     @Inject(platformConfig.token) { publicUrl }: ConfigOf<typeof platformConfig>,
   ) {
-    this.base = publicUrl.replace(/\/+$/, '');
+    this.base = publicUrl;
     this.did = signerDid(publicUrl);
   }
 

@@ -7,12 +7,13 @@ import { batchSql, Database, GroupCommit, isUniqueViolation, sql, withParameters
 import { Inject, Injectable } from '@nestjs/common';
 import { Budgets } from '../budgets/budgets.js';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
+import { CheckPayable } from '../rails/check-payable.query.js';
 import { chooseRoute, type RailRoute, type RouteChoice } from '../rails/choose-route.js';
 import { minimumNotMet } from '../rails/minimum-not-met.js';
 import { PAYMENT_RAILS, type Opening, type PaymentRail } from '../rails/payment-rail.js';
 import { ReconcilePayment } from './reconcile-payment.js';
 import { isLive, LIVE_STATES } from './payment-state.js';
-import { paymentColumns, type PaymentRow } from './payment.js';
+import { isOpenCall, isPaidCall, openCallOf, paymentColumns, type PaymentRow } from './payment.js';
 
 /** What a buyer wants to buy, and the price. */
 export interface Order {
@@ -38,26 +39,28 @@ export type NewOffer = Omit<
   | 'received_base_units'
   | 'transaction_hash'
   | 'authorization_id'
-  | 'fence'
-  | 'holder_id'
-  | 'claimed_at'
-  | 'lease_until'
+  | 'in_use_until'
   | 'created_at'
   | 'retry_until'
   | 'completed_at'
+  | 'is_unanswered'
   | 'budgets'
   | 'reserved_on'
-> & { offer_key: Buffer; recheck_at: Date | null };
+> & { offer_key: Buffer; recheck_at: Date | null; key_id: string | null };
+
+type AskedOffer = Pick<NewOffer, 'offer_key' | 'buyer_id' | 'listing_id' | 'body_digest'>;
 
 export const OFFER_COLUMNS =
   `id uuid, relay_request_id text, purpose text, gateway_request_id uuid, pricing_model text, offer_key bytea, buyer_id uuid,
   seller_id uuid, listing_id uuid, listing_name text, listing_slug text, preferred_currency text, body_digest bytea, rail text,
   scheme text, network text, currency text, decimals int, pay_to text, payee text, gross_micros bigint,
   fee_micros bigint, net_micros bigint, fee_bps int, amount_base_units numeric, expires_at timestamptz,
-  recheck_at timestamptz, keyless_offer text` as const;
+  recheck_at timestamptz, keyless_offer text, key_id uuid` as const;
 const IS_LIVE = `state IN (${LIVE_STATES.map((state) => `'${state}'`).join(', ')})`;
 
 const RETRY_SECONDS = 2;
+/** Closed routes are looked at again in about this time. */
+const CLOSED_SECONDS = 60;
 /** The maximum number of buyers in `room`. */
 const MAX_BUYERS = 10_000;
 
@@ -71,7 +74,8 @@ const openOffers = batchSql(
 const insert = withParameters({ offers: OFFER_COLUMNS }, ({ offers }) =>
   sql(
     'payments.insert',
-    `INSERT INTO payments (${offers.columns}, state) SELECT *, 'pending' FROM ${offers.table} ORDER BY offer_key
+    `INSERT INTO payments (${offers.columns}, state) SELECT *, 'pending' FROM ${offers.table}
+     WHERE NOT EXISTS (${openCallOf('offers')}) ORDER BY offer_key
      ON CONFLICT (offer_key) WHERE ${IS_LIVE} DO NOTHING RETURNING id, created_at`,
   ),
 );
@@ -81,19 +85,25 @@ const NEW = {
   received_base_units: '0',
   transaction_hash: null,
   authorization_id: null,
-  fence: 0,
-  holder_id: null,
-  claimed_at: null,
-  lease_until: null,
+  in_use_until: null,
   retry_until: null,
   completed_at: null,
+  is_unanswered: false,
   budgets: null,
   reserved_on: null,
 } as const;
 
+const IS_OVER = `p.state IN ('pending', 'underpaid') AND p.expires_at <= now() AS is_over`;
 const findLive = batchSql(
-  `SELECT p.offer_key, ${paymentColumns('p')}, p.state IN ('pending', 'underpaid') AND p.expires_at <= now() AS is_over
+  `SELECT p.offer_key, ${paymentColumns('p')}, ${IS_OVER}
    FROM payments p WHERE p.offer_key = ANY($1::bytea[]) AND p.${IS_LIVE}`,
+);
+/** The calls that a signature pays on any route, by the key of the offer that was asked for. */
+const findOpen = batchSql(
+  `SELECT asked.offer_key, ${paymentColumns('p')}, false AS is_over
+   FROM unnest($1::bytea[], $2::uuid[], $3::uuid[], $4::bytea[]) AS asked (offer_key, buyer_id, listing_id, body_digest)
+   JOIN payments p ON p.buyer_id = asked.buyer_id AND p.listing_id = asked.listing_id
+     AND p.body_digest = asked.body_digest AND ${isOpenCall('p')}`,
 );
 
 /**
@@ -112,16 +122,37 @@ export class Offers {
     private readonly database: Database,
     private readonly reconcilePayment: ReconcilePayment,
     private readonly budgets: Budgets,
+    private readonly checkPayable: CheckPayable,
     @Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[],
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
   /** @throws Refusal of `createOffer`. */
   async make(order: Order, context: RequestContext): Promise<PaymentRow> {
-    const offer = await this.offer(order, context, this.rails);
+    const offer = await this.offer(order, context, this.rails).catch((error: unknown) =>
+      this.explained(error, order, context),
+    );
     // An offer whose payment is already counted against a budget must not count a second time.
-    if (offer.reserved_on === null) await this.budgets.check(offer, context);
+    if (offer.reserved_on === null && !isPaidCall(offer)) await this.budgets.check(offer, context);
     return offer;
+  }
+
+  /** A buyer that named no route cannot choose another one, so the reason is in the seller or in the routes' providers. */
+  private async explained(
+    error: unknown,
+    { listing: { sellerId }, originCurrency, originChainId }: Order,
+    context: RequestContext,
+  ): Promise<never> {
+    const namesRoute = originCurrency !== undefined || originChainId !== undefined;
+    if (namesRoute || !isRefusal(error, createOffer, 'payment_route_unavailable')) throw error;
+    const { isPayable, missing } = await this.checkPayable.execute({ sellerId }, context);
+    if (!isPayable) throw refuse(createOffer, 'seller_not_payable', { networks: missing });
+    const closed = this.rails.find((rail) => rail.routes().some((route) => route.closed !== undefined));
+    if (!closed) throw error;
+    throw refuse(createOffer, 'payment_provider_unavailable', {
+      provider: closed.id,
+      retry_after_seconds: CLOSED_SECONDS,
+    });
   }
 
   /** If the rail of the best route is unavailable, or cannot pay this seller, the next route is offered. */
@@ -148,16 +179,17 @@ export class Offers {
       originCurrency: order.originCurrency,
       originChainId: order.originChainId,
       preferredCurrency: order.listing.preferredCurrency,
+      prefersSignature: order.purchasable.purpose === 'call',
       priceMicros: order.priceMicros,
       mayFallBack: this.config.defaultRoute === 'supported',
     });
   }
 
   /** The row of an offer that was quoted without being stored. */
-  keylessRow(order: Order, option: RailRoute, opened: Opened, sealed: string): NewOffer {
+  keylessRow(order: Order, option: RailRoute, opened: Opened, offerToken: string): NewOffer {
     // A keyless offer is never quoted again, so its key only has to be unique.
     const offer_key = createHash('sha256').update(`keyless|${opened.relayRequestId}`).digest();
-    return Object.assign(this.toRow(order, option, opened), { offer_key, keyless_offer: sealed });
+    return Object.assign(this.toRow(order, option, opened), { offer_key, keyless_offer: offerToken });
   }
 
   private async place(draft: NewOffer, context: RequestContext): Promise<PaymentRow> {
@@ -180,7 +212,10 @@ export class Offers {
   }
 
   private async openUnlessLive(order: Order, option: RailRoute, context: RequestContext): Promise<PaymentRow> {
-    const [found] = await this.database.query<FoundOffer>(findLive, [[offerKey(order, option)]]);
+    const { buyerId: buyer_id, listing, purchasable } = order;
+    const asked = { offer_key: offerKey(order, option), buyer_id, listing_id: listing.listingId, ...purchasable };
+    const found = (await this.findLive([asked])).at(-1);
+    if (found && isPaidCall(found)) return found;
     const live = found?.is_over ? await this.end(found, context) : found;
     if (live && isLive(live.state)) return live;
     const refusal = (await this.countOpen([order.buyerId])).get(order.buyerId);
@@ -228,13 +263,15 @@ export class Offers {
       context,
     );
     const expiresAt = new Date(Date.now() + this.config.offerTtlSeconds * 1000);
-    return this.toRow(order, option, { feeBps, relayRequestId, expiresAt, ...opening });
+    const keyId = context.principal?.keyId ?? null;
+    return this.toRow(order, option, { feeBps, relayRequestId, expiresAt, ...opening }, keyId);
   }
 
   private toRow(
     order: Order,
     option: RailRoute,
     { feeBps, relayRequestId, payTo, payee, amountBaseUnits, expiresAt, recheckAt }: Opened,
+    keyId: string | null = null,
   ): NewOffer {
     const { buyerId, listing, priceMicros, purchasable } = order;
     const { rail, route } = option;
@@ -265,6 +302,7 @@ export class Offers {
       expires_at: expiresAt,
       recheck_at: recheckAt ?? null,
       keyless_offer: null,
+      key_id: keyId,
     };
   }
 
@@ -279,15 +317,31 @@ export class Offers {
     for (let attempt = 1; attempt <= 3 && missing().length > 0; attempt += 1) {
       for (const row of await this.insert(missing().filter((item) => !full.has(item.buyer_id))))
         found.set(row.offer_key.toString('hex'), row);
-      const others = missing().map((item) => item.offer_key);
+      const others = missing();
       if (others.length === 0) break;
-      for (const row of await this.database.query<FoundOffer & { offer_key: Buffer }>(findLive, [others]))
-        found.set(row.offer_key.toString('hex'), row);
+      for (const row of await this.findLive(others)) found.set(row.offer_key.toString('hex'), row);
     }
     return items.map(
       (item) =>
         found.get(item.offer_key.toString('hex')) ?? full.get(item.buyer_id) ?? new UnavailableError('the offer'),
     );
+  }
+
+  /** An open call comes after the live offer of the same key, so that it is the one that is found. */
+  private async findLive(items: AskedOffer[]): Promise<(FoundOffer & { offer_key: Buffer })[]> {
+    const calls = items.filter(({ body_digest }) => body_digest !== null);
+    const [live, open] = await Promise.all([
+      this.database.query<FoundOffer & { offer_key: Buffer }>(findLive, [items.map(({ offer_key }) => offer_key)]),
+      calls.length === 0
+        ? []
+        : this.database.query<FoundOffer & { offer_key: Buffer }>(findOpen, [
+            calls.map(({ offer_key }) => offer_key),
+            calls.map(({ buyer_id }) => buyer_id),
+            calls.map(({ listing_id }) => listing_id),
+            calls.map(({ body_digest }) => body_digest),
+          ]),
+    ]);
+    return [...live, ...open];
   }
 
   /** @returns the offers that were inserted. Offers that existed are left out. */

@@ -1,4 +1,5 @@
 import type { InputOf, OutputOf } from '@market/contracts';
+import { splitFee } from '@market/kernel';
 import { openPayerAccount } from '@market/contracts/identity';
 import { openKeylessPayment } from '@market/contracts/payments-ledger';
 import { isRefusal, MessageBus, refuse, type RequestContext } from '@market/messaging';
@@ -7,20 +8,14 @@ import {
   GroupCommit,
   GroupLookup,
   isForeignKeyViolation,
+  isUniqueViolation,
   lookupSql,
   sql,
   withParameters,
 } from '@market/persistence';
 import { lookupCache } from '@market/runtime';
-import { Inject, Injectable } from '@nestjs/common';
-import { exactRoutes, type ExactRoute } from '../rails/exact-routes.js';
-import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
-import {
-  parsePayload,
-  type Authorization,
-  type ExactPayload,
-  type ExactRequirements,
-} from '../rails/x402/exact-payment.js';
+import { Injectable } from '@nestjs/common';
+import { parsePayload, type ExactRequirements } from '../rails/x402/exact-payment.js';
 import { signedBy } from '../rails/x402/exact-signature.js';
 import {
   Authorizations,
@@ -30,36 +25,27 @@ import {
   toHoldingRow,
   type Rejection,
   type SignedPayment,
+  type Checked,
 } from './authorizations.js';
-import { ClaimSignedPayment, type Funds, type SignedCall } from './claim-signed-payment.js';
-import { KeylessTermsSeal, type KeylessTerms } from './keyless-terms.js';
+import { AuthorizeSignedPayment, isInUse, type Funds, type SignedCall } from './authorize-signed-payment.js';
 import { OFFER_COLUMNS, Offers, type NewOffer } from './offers.js';
+import { isLive } from './payment-state.js';
 import {
   isForCall,
   moneyOf,
+  openCallOf,
   paymentColumns,
-  toClaim,
+  paysBySignature,
+  toAuthorized,
   toOffer,
   type CallPaymentRow,
   type PaymentRow,
 } from './payment.js';
+import { UnstoredOffers, type UnstoredOffer } from './unstored-offers.js';
 
 type Input = InputOf<typeof openKeylessPayment>;
 type Output = OutputOf<typeof openKeylessPayment>;
 type Payer = OutputOf<typeof openPayerAccount>;
-
-interface Opened {
-  payment: CallPaymentRow;
-  claim: CallPaymentRow | null;
-}
-
-/** A keyless offer as the client returned it. */
-interface Offered {
-  terms: KeylessTerms;
-  sealed: string;
-  route: ExactRoute;
-  requirements: ExactRequirements;
-}
 
 const find = sql(
   'payments.find-keyless',
@@ -67,19 +53,19 @@ const find = sql(
 );
 
 /**
- * Stores offers with the authorizations that pay them: those that no request has stored and that pay with an
- * authorization that was not used before. If another process stores an offer with another authorization meanwhile,
- * `authorizations_payment_id_fkey` is violated.
+ * Stores offers with the authorizations that pay them: those that no request has stored, that pay with an authorization
+ * that was not used before, and whose call no other payment of the buyer pays. If another process stores one of them
+ * meanwhile, `authorizations_payment_id_fkey` or `payments_open_call` is violated.
  */
 const open = withParameters({ offers: OFFER_COLUMNS, holdings: HOLDINGS }, ({ offers, holdings }) =>
   sql(
     'payments.open-keyless',
     `${storeHoldings(`(
        SELECT holdings.* FROM ${holdings.table} JOIN ${offers.table} ON offers.id = holdings.payment_id
-       WHERE NOT EXISTS (SELECT FROM payments p WHERE p.relay_request_id = offers.relay_request_id)) AS holdings`)}
-     INSERT INTO payments (${offers.columns}, state, authorization_id, verified_at, retry_until, fence, holder_id,
-       claimed_at, lease_until)
-     SELECT offers.*, a.state, a.id, now(), a.retry_until, a.claims, a.holder_id, a.claimed_at, a.lease_until
+       WHERE NOT EXISTS (SELECT FROM payments p WHERE p.relay_request_id = offers.relay_request_id)
+         AND NOT EXISTS (${openCallOf('offers')})) AS holdings`)}
+     INSERT INTO payments (${offers.columns}, state, authorization_id, verified_at, retry_until, in_use_until)
+     SELECT offers.*, 'verified', a.id, now(), a.retry_until, a.in_use_until
      FROM ${offers.table} JOIN asked a ON a.payment_id = offers.id JOIN stored ON stored.id = a.id
      ORDER BY offers.relay_request_id
      ON CONFLICT (relay_request_id) DO NOTHING RETURNING ${paymentColumns('payments')}`,
@@ -87,16 +73,21 @@ const open = withParameters({ offers: OFFER_COLUMNS, holdings: HOLDINGS }, ({ of
 );
 
 /** An offer to store, with the authorization that pays it. */
-interface Opening extends Omit<SignedCall, 'payment'> {
+interface SignedOffer extends Omit<SignedCall, 'payment'> {
   offer: NewOffer;
 }
 
+const callOf = ({ listing, bodyDigest }: Input): { listing_id: string; body_digest: Buffer } => ({
+  listing_id: listing.listingId,
+  body_digest: Buffer.from(bodyDigest, 'hex'),
+});
 const rejected = (reason: string): Output => ({ outcome: 'rejected', reason });
 
 /**
- * Turns a signed keyless offer into a verified payment with a held authorization, and claims it for the requesting
- * process unless `claimPayment` has to decide; all in one commit. Nothing is stored for a signature that does not pay.
- * The buyer is the account of the wallet that signed.
+ * Turns a signed keyless offer into a verified payment with a held authorization, and authorizes its call
+ * unless `authorizePayment` has to decide; all in one commit. Nothing is stored for a signature that does not pay.
+ * The buyer is the account of the wallet that signed. While an earlier signature of that buyer pays the same call and is
+ * not settled, delivered or answered, another one is not taken: the request is that call again.
  */
 @Injectable()
 export class OpenKeylessPayment {
@@ -105,8 +96,8 @@ export class OpenKeylessPayment {
     this.openAccount(walletAddress, context),
   );
   private readonly payments: GroupLookup<PaymentRow>;
-  private readonly openings = new GroupCommit<Opening, CallPaymentRow | null>((items) => this.store(items), {
-    keyOf: ({ offer }) => offer.relay_request_id,
+  private readonly openings = new GroupCommit<SignedOffer, CallPaymentRow | null>((items) => this.store(items), {
+    keyOf: ({ offer }) => `${offer.buyer_id} ${offer.listing_id} ${offer.body_digest!.toString('hex')}`,
   });
 
   constructor(
@@ -114,9 +105,8 @@ export class OpenKeylessPayment {
     private readonly bus: MessageBus,
     private readonly offers: Offers,
     private readonly authorizations: Authorizations,
-    private readonly claimSigned: ClaimSignedPayment,
-    private readonly seal: KeylessTermsSeal,
-    @Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[],
+    private readonly signedPayments: AuthorizeSignedPayment,
+    private readonly unstoredOffers: UnstoredOffers,
   ) {
     this.payments = new GroupLookup(database, find);
   }
@@ -124,7 +114,7 @@ export class OpenKeylessPayment {
   async execute(input: Input, context: RequestContext): Promise<Output> {
     const payload = parsePayload(input.authorization);
     if (!payload) return rejected('invalid_payload');
-    const offered = this.read(payload);
+    const offered = this.unstoredOffers.read(payload);
     if (!offered) return rejected('accepted_mismatch');
     if (offered.terms.subjectId !== input.listing.listingId) throw refuse(openKeylessPayment, 'listing_mismatch', {});
     const signed = await signedBy(payload, offered.requirements);
@@ -132,36 +122,34 @@ export class OpenKeylessPayment {
     const known = await this.find(offered.requirements);
     if (!known && !input.mayOpen) return { outcome: 'not_opened' };
     const terms = { exact: offered.route.exact, requirements: offered.requirements };
+    const payer = payerKeyOf(terms.requirements, signed.payer);
     const [checked, funds] = known
       ? [null, null]
       : await Promise.all([
-          this.check(offered, { payload, ...terms }, signed.payer, input.leaseMs),
-          this.claimSigned.fundsOf(payerKeyOf(terms.requirements, signed.payer), terms),
+          this.check(offered, { payload, ...terms }, signed.payer, input.callMs),
+          this.signedPayments.fundsOf(payer, terms),
         ]);
+    if (checked ? !checked.valid : !isLive(known!.state) && known!.state !== 'completed') {
+      // The wallet of a call that is paid and not answered may hold too little for a second signature.
+      const open = await this.authorizations.findOpenCallOf(payer, callOf(input));
+      if (open) return opened(open, offered.requirements, input.callMs);
+    }
     if (checked && !checked.valid) return rejected(checked.reason);
     const { accountId: buyerId, mayPay } = await this.accounts.forceFetch(signed.payer, { context });
     // A disabled wallet may still request the result of an earlier payment.
     if (!known && !mayPay) throw refuse(openKeylessPayment, 'wallet_cannot_pay', {});
     if (buyerId === input.listing.sellerId) throw refuse(openKeylessPayment, 'own_listing', {});
-    const result = known
-      ? { payment: known, claim: isRepeated(input, known) ? known : null }
-      : await this.open(buyerId, offered, checked!.authorization, funds!, input, context);
-    if ('rejected' in result) return rejected(result.rejected);
-    const { payment, claim } = result;
+    const result = known ? { payment: known } : await this.open(buyerId, offered, checked!, funds!, input, context);
+    if ('rejected' in result) {
+      // The wallet may pay the same call under another account already.
+      const signature = { ...terms, authorization: checked!.authorization };
+      const underOther = await this.authorizations.findCallUnderWay(payer, signature, callOf(input));
+      return underOther ? opened(underOther, offered.requirements, input.callMs) : rejected(result.rejected);
+    }
+    const { payment } = result;
     // An offer that another wallet has paid cannot be used again.
-    return payment.buyer_id === buyerId ? opened(payment, claim, offered.requirements) : rejected('accepted_mismatch');
-  }
-
-  private read({ accepted: { extra } }: ExactPayload): Offered | undefined {
-    const { relayRequestId, offer, feePayer } = extra;
-    const terms = this.seal.read({ relayRequestId, offer });
-    const route = exactRoutes(this.rails).find(({ route }) => route.network === terms?.network);
-    if (!terms || !route || offer === undefined) return undefined;
-    const { amountBaseUnits, payTo } = terms;
-    const asked = route.exact.requirements({ relayRequestId, route: route.route, amountBaseUnits, payTo }, feePayer);
-    return asked
-      ? { terms, sealed: offer, route, requirements: { ...asked, extra: { ...asked.extra, offer } } }
-      : undefined;
+    if (payment.buyer_id !== buyerId) return rejected('accepted_mismatch');
+    return opened(payment, offered.requirements, input.callMs);
   }
 
   private async find({ extra }: ExactRequirements): Promise<CallPaymentRow | undefined> {
@@ -170,14 +158,14 @@ export class OpenKeylessPayment {
   }
 
   private check(
-    { terms }: Offered,
+    { terms }: UnstoredOffer,
     signed: SignedPayment,
     payer: string,
-    leaseMs: number,
+    callMs: number,
   ): ReturnType<Authorizations['check']> | { valid: false; reason: string } {
     return terms.expiresAt.getTime() <= Date.now()
       ? { valid: false, reason: 'offer_expired' }
-      : this.authorizations.check(signed, payer, leaseMs);
+      : this.authorizations.check(signed, payer, callMs, splitFee(terms.priceMicros, terms.feeBps).fee);
   }
 
   private async openAccount(walletAddress: string, context: RequestContext): Promise<Payer> {
@@ -193,13 +181,13 @@ export class OpenKeylessPayment {
   /** If the same offer is submitted twice concurrently, the second request finds the payment of the first. */
   private async open(
     buyerId: string,
-    { terms, sealed, route: { rail, route }, requirements }: Offered,
-    authorization: Authorization,
+    { terms, route: { rail, route }, requirements }: UnstoredOffer,
+    { authorization, facilitator }: Checked,
     funds: Funds,
     input: Input,
     context: RequestContext,
-  ): Promise<Opened | Rejection> {
-    const { listing, gatewayRequestId, bodyDigest, authorization: text, leaseMs } = input;
+  ): Promise<{ payment: CallPaymentRow } | Rejection> {
+    const { listing, gatewayRequestId, bodyDigest, authorization: text, callMs } = input;
     const { relayRequestId } = requirements.extra;
     const { payTo, payee, amountBaseUnits, priceMicros, feeBps, expiresAt } = terms;
     if (expiresAt.getTime() <= Date.now()) return { rejected: 'offer_expired' };
@@ -213,14 +201,13 @@ export class OpenKeylessPayment {
       { buyerId, listing, priceMicros, purchasable },
       { rail, route },
       { relayRequestId, payTo, payee, amountBaseUnits, feeBps, expiresAt },
-      sealed,
+      requirements.extra.offer,
     );
-    const examined = { requirements, authorization, text, leaseMs };
-    const stored = await this.openings.submit({ offer, examined, funds, holderId: input.holderId, context });
-    if (stored) return { payment: stored, claim: stored.state === 'in_flight' ? stored : null };
-    const payment = await this.find(requirements);
+    const examined = { requirements, authorization, text, facilitator, callMs, place: offer };
+    const stored = await this.openings.submit({ offer, examined, funds, context });
+    const payment = stored ?? (await this.find(requirements)) ?? (await this.authorizations.findOpenCall(offer));
     return payment
-      ? { payment, claim: null }
+      ? { payment }
       : { rejected: await this.authorizations.reasonAgainst({ paymentId: offer.id, examined }) };
   }
 
@@ -228,18 +215,18 @@ export class OpenKeylessPayment {
    * Stores the offers of calls that arrive together, in one transaction.
    * @returns null for an offer that was stored before, or whose authorization was used before.
    */
-  private async store(items: Opening[]): Promise<(CallPaymentRow | null)[]> {
+  private async store(items: SignedOffer[]): Promise<(CallPaymentRow | null)[]> {
     try {
       const { rows } = await this.database.transaction(async (tx) => {
-        const payers = await this.claimSigned.lockPayers(
+        const payers = await this.signedPayments.lockPayers(
           tx,
           items.map(({ funds }) => funds.payer),
         );
         const holdings = items.map((item) => {
           const { id, amount_base_units } = item.offer;
           const payment = { id, amount_base_units, budgets: null };
-          const holderId = this.claimSigned.holderOf({ ...item, payment }, payers);
-          return toHoldingRow({ paymentId: id, examined: item.examined, holderId });
+          const isUsed = this.signedPayments.mayBeUsed({ ...item, payment }, payers);
+          return toHoldingRow({ paymentId: id, examined: item.examined, isUsed });
         });
         return tx.send<CallPaymentRow>(open, open.values({ offers: items.map(({ offer }) => offer), holdings }));
       });
@@ -247,24 +234,27 @@ export class OpenKeylessPayment {
       return items.map(({ offer }) => stored.get(offer.id) ?? null);
     } catch (error) {
       // In a group, each offer is then stored alone.
-      if (items.length === 1 && isForeignKeyViolation(error, 'authorizations_payment_id_fkey')) return [null];
+      const isTaken =
+        isForeignKeyViolation(error, 'authorizations_payment_id_fkey') ||
+        isUniqueViolation(error, 'payments_open_call');
+      if (items.length === 1 && isTaken) return [null];
       throw error;
     }
   }
 }
 
-/** Whether this very request opened the payment, and its answer was lost: nobody else has its claim. */
-const isRepeated = ({ gatewayRequestId, holderId }: Input, known: CallPaymentRow): boolean =>
-  known.state === 'in_flight' &&
-  known.fence === 1 &&
-  known.gateway_request_id === gatewayRequestId &&
-  known.holder_id === holderId;
+const opened = (payment: CallPaymentRow, requirements: ExactRequirements, callMs: number): Output => {
+  const isJoined = payment.relay_request_id !== requirements.extra.relayRequestId;
+  return {
+    outcome: 'opened',
+    buyerId: payment.buyer_id,
+    gatewayRequestId: payment.gateway_request_id,
+    offer: toOffer(payment, [requirements]),
+    money: moneyOf(payment),
+    authorized: !isJoined && isUsable(payment, callMs) ? toAuthorized(payment) : null,
+    isJoined,
+  };
+};
 
-const opened = (payment: CallPaymentRow, claim: CallPaymentRow | null, requirements: ExactRequirements): Output => ({
-  outcome: 'opened',
-  buyerId: payment.buyer_id,
-  gatewayRequestId: payment.gateway_request_id,
-  offer: toOffer(payment, requirements),
-  money: moneyOf(payment),
-  claim: claim && toClaim(claim),
-});
+const isUsable = (payment: CallPaymentRow, callMs: number): boolean =>
+  payment.state === 'verified' && paysBySignature(payment) && isInUse(payment, new Date(), callMs);

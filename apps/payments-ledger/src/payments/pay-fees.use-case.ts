@@ -7,25 +7,26 @@ import { Database, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { toUsdAmount } from '../fees/usd-amount.js';
-import { exactRoutes, type ExactRoute } from '../rails/exact-routes.js';
-import { baseUnitsOf, PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
+import { openExactRoutes, type ExactRoute } from '../rails/exact-routes.js';
+import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import { PLAY_PAYEE, SandboxRail } from '../rails/sandbox/sandbox.rail.js';
-import { isSolana, parsePayload, type Authorization, type ExactRequirements } from '../rails/x402/exact-payment.js';
+import { isSolana, parsePayload } from '../rails/x402/exact-payment.js';
 import { signedBy } from '../rails/x402/exact-signature.js';
-import { Authorizations } from './authorizations.js';
-import { KeylessTermsSeal, type KeylessTerms } from './keyless-terms.js';
+import { Authorizations, type Checked } from './authorizations.js';
 import { ReconcilePayment } from './reconcile-payment.js';
 import { paymentColumns, type PaymentRow } from './payment.js';
-import { SettleAuthorization, type AuthorizationRow } from './settle-authorization.js';
+import type { AuthorizationRow } from './authorization-rows.js';
+import { SettleAuthorization } from './settle-authorization.js';
+import { UnstoredOffers, type UnstoredOffer } from './unstored-offers.js';
 
 type Output = OutputOf<typeof payFees>;
 /**
  * The result of submitting an authorization: it is held and must be settled, its payment exists already, or it was
  * rejected.
  */
-type Held = { toSettle: AuthorizationRow } | { known: PaymentRow } | { rejected: string };
+type Submitted = { toSettle: AuthorizationRow } | { known: PaymentRow } | { rejected: string };
 
-const debt = sql('fees.due', `SELECT greatest(-balance_micros, 0) AS due FROM accounts WHERE address = $1`);
+const debt = sql('fees.due', `SELECT greatest(-balance_micros, 0) AS due FROM balances WHERE address = $1`);
 /** Serializes the payments of one seller, so that together they pay no more than is due. */
 const lockSeller = sql(
   'fees.lock-seller',
@@ -55,7 +56,7 @@ const RETRY_SECONDS = 2;
 export class PayFees {
   constructor(
     private readonly database: Database,
-    private readonly seal: KeylessTermsSeal,
+    private readonly unstoredOffers: UnstoredOffers,
     private readonly authorizations: Authorizations,
     private readonly reconcilePayment: ReconcilePayment,
     private readonly settleAuthorization: SettleAuthorization,
@@ -83,23 +84,12 @@ export class PayFees {
     if (due === 0n) throw refuse(payFees, 'no_fees_due', {});
     const amount = amountMicros === undefined ? due : BigInt(amountMicros);
     if (amount > due) throw refuse(payFees, 'more_than_due', { due: toUsdAmount(due) });
-    const expiresAt = new Date((Math.floor(Date.now() / 1_000) + this.config.offerTtlSeconds) * 1_000);
-    const accepts = exactRoutes(this.rails).flatMap((exactRoute) => {
+    const expiresAt = this.unstoredOffers.expiresAt();
+    const accepts = openExactRoutes(this.rails).flatMap((exactRoute) => {
       const payTo = this.payToOf(exactRoute);
-      if (!payTo) return [];
-      const terms: KeylessTerms = {
-        subjectId: sellerId,
-        network: exactRoute.route.network,
-        payTo,
-        payee: 'operator',
-        amountBaseUnits: baseUnitsOf(amount, exactRoute.route),
-        priceMicros: amount,
-        feeBps: 0,
-        expiresAt,
-      };
-      const { offer, relayRequestId } = this.seal.seal(terms);
-      const asked = requirementsOf(exactRoute, terms, relayRequestId, offer);
-      return asked ? [asked] : [];
+      const terms = { subjectId: sellerId, payee: 'operator' as const, priceMicros: amount, feeBps: 0, expiresAt };
+      const made = payTo && this.unstoredOffers.make(exactRoute, { ...terms, payTo });
+      return made ? [made.requirements] : [];
     });
     if (accepts.length === 0) throw refuse(payFees, 'fees_not_payable', {});
     return { outcome: 'payment_required', due: toUsdAmount(due), amount: toUsdAmount(amount), accepts, reason };
@@ -112,40 +102,35 @@ export class PayFees {
     );
   }
 
-  private async hold(sellerId: string, text: string): Promise<Held> {
+  private async hold(sellerId: string, text: string): Promise<Submitted> {
     const payload = parsePayload(text);
     if (!payload) return { rejected: 'invalid_payload' };
-    const { relayRequestId, offer, feePayer } = payload.accepted.extra;
-    const terms = this.seal.read({ relayRequestId, offer });
-    const exactRoute = exactRoutes(this.rails).find(({ route }) => route.network === terms?.network);
-    const requirements = terms && exactRoute && requirementsOf(exactRoute, terms, relayRequestId, offer!, feePayer);
-    if (!requirements || terms.subjectId !== sellerId) return { rejected: 'accepted_mismatch' };
+    const offered = this.unstoredOffers.read(payload);
+    if (offered?.terms.subjectId !== sellerId) return { rejected: 'accepted_mismatch' };
+    const { terms, route, requirements } = offered;
     const signed = await signedBy(payload, requirements);
     if (!signed.valid) return { rejected: signed.reason };
-    const [known] = await this.database.query<PaymentRow>(find, [relayRequestId]);
+    const [known] = await this.database.query<PaymentRow>(find, [requirements.extra.relayRequestId]);
     if (known?.state === 'completed' || known?.state === 'indeterminate') return { known };
     if (terms.expiresAt.getTime() <= Date.now()) return { rejected: 'offer_expired' };
     const checked = await this.authorizations.check(
-      { payload, requirements, exact: exactRoute.exact },
+      { payload, requirements, exact: route.exact },
       signed.payer,
       0,
+      terms.priceMicros,
     );
     if (!checked.valid) return { rejected: checked.reason };
-    return this.database.transaction((tx) =>
-      this.store(tx, sellerId, terms, exactRoute, requirements, checked.authorization, text),
-    );
+    return this.database.transaction((tx) => this.store(tx, sellerId, offered, checked, text));
   }
 
   /** Stores the payment, its authorization and the intent to settle it in one commit. */
   private async store(
     tx: Tx,
     sellerId: string,
-    terms: KeylessTerms,
-    { rail, route }: ExactRoute,
-    requirements: ExactRequirements,
-    authorization: Authorization,
+    { terms, route: { rail, route }, requirements }: UnstoredOffer,
+    { authorization, facilitator }: Checked,
     text: string,
-  ): Promise<Held> {
+  ): Promise<Submitted> {
     const { relayRequestId } = requirements.extra;
     await tx.query(insert, [
       newId(),
@@ -172,8 +157,8 @@ export class PayFees {
     if (terms.priceMicros > (await this.due(tx, sellerId)) - BigInt(others!.micros))
       return { rejected: 'more_than_due' };
     if (known.is_expired) return { rejected: 'offer_expired' };
-    const examined = { requirements, authorization, text, leaseMs: 0 };
-    const holding = await this.authorizations.store(tx, { paymentId: id, examined, holderId: null });
+    const examined = { requirements, authorization, text, facilitator, callMs: 0, place: known };
+    const holding = await this.authorizations.store(tx, { paymentId: id, examined, isUsed: false });
     if ('rejected' in holding) return holding;
     return { toSettle: await this.settleAuthorization.beginFirst(tx, await this.reconcilePayment.lock(tx, id)) };
   }
@@ -201,15 +186,4 @@ export class PayFees {
       transfer,
     };
   }
-}
-
-function requirementsOf(
-  { exact, route }: ExactRoute,
-  { payTo, amountBaseUnits }: KeylessTerms,
-  relayRequestId: string,
-  offer: string,
-  feePayer?: string,
-): (ExactRequirements & { extra: { offer: string } }) | null {
-  const asked = exact.requirements({ relayRequestId, route, amountBaseUnits, payTo }, feePayer);
-  return asked && { ...asked, extra: { ...asked.extra, offer } };
 }

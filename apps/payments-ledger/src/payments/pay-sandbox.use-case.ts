@@ -28,7 +28,7 @@ const addTransfer = sql(
 );
 const expireNow = sql('sandbox.expire-now', `UPDATE payments SET state = 'expired' WHERE id = $1`);
 
-const PAID: readonly PaymentState[] = ['verified', 'in_flight', 'completed'];
+const PAID: readonly PaymentState[] = ['verified', 'completed'];
 
 interface Paid {
   payment: PaymentRow;

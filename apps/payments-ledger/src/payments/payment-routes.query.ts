@@ -1,8 +1,10 @@
 import type { OutputOf } from '@market/contracts';
-import type { listPaymentRoutes, PaymentRoute } from '@market/contracts/payments-ledger';
+import type { listPaymentRoutes, OtherRoute, PaymentRoute } from '@market/contracts/payments-ledger';
 import { usdNumber } from '@market/kernel';
 import { Inject, Injectable } from '@nestjs/common';
-import { PAYMENT_RAILS, type PaymentRail, type Route } from '../rails/payment-rail.js';
+import type { PaymentRow } from './payment.js';
+import { routesOf, type RailRoute } from '../rails/choose-route.js';
+import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 
 /** Lists the routes of all enabled rails. */
 @Injectable()
@@ -10,14 +12,32 @@ export class PaymentRoutes {
   constructor(@Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[]) {}
 
   list(): OutputOf<typeof listPaymentRoutes> {
-    return { routes: this.rails.flatMap((rail) => rail.routes().map((route) => toView(rail, route))) };
+    return { routes: this.named().map(toView) };
+  }
+
+  /** The open routes that can carry the price of an offer, without the offer's own currency and chain. */
+  besides(offer: PaymentRow): OtherRoute[] {
+    return this.named()
+      .filter(
+        ({ route }) =>
+          route.closed === undefined &&
+          BigInt(offer.gross_micros) >= route.minimumMicros &&
+          (route.currency !== offer.currency || route.network !== offer.network),
+      )
+      .map(toView)
+      .map(({ provider, currency, network, schemes, headers }) => ({ provider, currency, network, schemes, headers }));
+  }
+
+  /** The routes that a request can name. */
+  private named(): RailRoute[] {
+    return routesOf(this.rails).filter(({ route }) => !route.isDefaultOnly);
   }
 }
 
-function toView(
-  rail: PaymentRail,
-  { currency, network, decimals, scheme, minimumMicros, unitPriceMicros }: Route,
-): PaymentRoute {
+function toView({
+  rail,
+  route: { currency, network, decimals, scheme, minimumMicros, unitPriceMicros, closed },
+}: RailRoute): PaymentRoute {
   return {
     provider: rail.id,
     currency,
@@ -27,6 +47,7 @@ function toView(
     schemes: rail.exact && currency === 'USDC' && scheme === 'deposit' ? ['deposit', 'exact'] : [scheme],
     minimum_usd: usdNumber(minimumMicros),
     unit_price_usd: unitPriceMicros === null ? null : usdNumber(unitPriceMicros),
+    closed: closed ?? null,
     headers: { 'X-Market-Origin-Currency': currency, 'X-Market-Origin-Chain-Id': network },
   };
 }

@@ -37,10 +37,10 @@ describe('the states of a payment', () => {
 
   it('hold a place for one offer only as long as it can still be paid or delivered', () => {
     for (const state of PAYMENT_STATES) {
-      const canBeDelivered = state === 'in_flight' || mayMove(state, 'verified') || mayMove(state, 'in_flight');
+      const canBeDelivered = state === 'verified' || mayMove(state, 'verified');
       expect(isLive(state)).toBe(canBeDelivered);
     }
-    expect(LIVE_STATES).toHaveLength(5);
+    expect(LIVE_STATES).toHaveLength(4);
   });
 });
 
@@ -91,7 +91,7 @@ describe('nextState', () => {
   });
 
   it('changes nothing about a payment that is paid or owed back', () => {
-    for (const state of ['verified', 'in_flight', 'completed', 'refund_due', 'refunded'] as const) {
+    for (const state of ['verified', 'completed', 'refund_due', 'refunded'] as const) {
       fc.assert(
         fc.property(observations, (observation) =>
           expect(nextState({ state, amountBaseUnits: 5n, expired: true }, observation)).toEqual({

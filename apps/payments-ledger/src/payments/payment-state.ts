@@ -6,7 +6,6 @@ export const PAYMENT_STATES = [
   'pending',
   'underpaid',
   'verified',
-  'in_flight',
   'completed',
   'expired',
   'failed',
@@ -18,22 +17,15 @@ export const PAYMENT_STATES = [
 export type PaymentState = (typeof PAYMENT_STATES)[number];
 
 export const TRANSITIONS: Record<PaymentState, readonly PaymentState[]> = {
-  /**
-   * Moves to refund_due directly when a partial payment is first seen after the offer has expired, and to in_flight if a
-   * signed authorization is held and claimed in one statement.
-   */
-  pending: ['underpaid', 'verified', 'in_flight', 'expired', 'failed', 'cancelled', 'indeterminate', 'refund_due'],
+  /** Moves to refund_due directly when a partial payment is first seen after the offer has expired. */
+  pending: ['underpaid', 'verified', 'expired', 'failed', 'cancelled', 'indeterminate', 'refund_due'],
   underpaid: ['verified', 'refund_due'],
   /**
-   * A call is claimed first; a subscription starts at once. An authorization that expired unused is cancelled, because
-   * nothing was paid. If the payer could not cover an earlier authorization, this one is settled before the call.
+   * An authorization that expired unused is cancelled, because nothing was paid. A signed authorization is submitted to
+   * its facilitator before the charge is recorded, or, if the payer could not cover an earlier one, before the call.
+   * Until the facilitator answers, the outcome is unknown.
    */
-  verified: ['in_flight', 'completed', 'refund_due', 'cancelled', 'indeterminate'],
-  /**
-   * A signed authorization is submitted to its facilitator before the charge is recorded. Until the facilitator
-   * answers, the outcome is unknown.
-   */
-  in_flight: ['completed', 'verified', 'in_flight', 'indeterminate'],
+  verified: ['completed', 'refund_due', 'cancelled', 'indeterminate'],
   completed: [],
   /** Money that arrives late is refunded. */
   expired: ['refund_due'],
@@ -53,7 +45,6 @@ export const LIVE_STATES = [
   'pending',
   'underpaid',
   'verified',
-  'in_flight',
   'indeterminate',
 ] as const satisfies readonly PaymentState[];
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { PAYMENT_STATES, type PaymentState } from './payment-state.js';
-import { owedMicros, type PaymentRow } from './payment.js';
+import { feeReceivedMicros, owedMicros, type PaymentRow } from './payment.js';
 
 const rowOf = (state: PaymentState, gross: bigint, price: bigint, received: bigint): PaymentRow =>
   ({
@@ -22,7 +22,7 @@ describe('what a buyer is owed back', () => {
         (state, gross, price, received) => {
           const owed = owedMicros(rowOf(state, gross, price, received));
           if (state === 'refund_due' || state === 'refunded') expect(owed).toBe((received * gross) / price);
-          else if (['verified', 'in_flight', 'completed'].includes(state) && received > price)
+          else if (['verified', 'completed'].includes(state) && received > price)
             expect(owed).toBe(((received - price) * gross) / price);
           else expect(owed).toBe(0n);
         },
@@ -37,5 +37,16 @@ describe('what a buyer is owed back', () => {
         expect(owedMicros(rowOf('refund_due', gross, price, price))).toBe(gross),
       ),
     );
+  });
+});
+
+describe('what the operator has of a fee at once', () => {
+  it.each<[string, Partial<PaymentRow>, string]>([
+    ['all, where the operator got the price', { rail: 'x402', payee: 'operator', authorization_id: 'a' }, '12500'],
+    ['all, where each got its part', { rail: 'relay', payee: 'split', authorization_id: null }, '12500'],
+    ['nothing, where the seller got the price', { rail: 'x402', payee: 'seller', authorization_id: 'a' }, '0'],
+    ['nothing of play money', { rail: 'sandbox', payee: 'operator', authorization_id: null }, '0'],
+  ])('is %s', (_what, row, received) => {
+    expect(feeReceivedMicros({ fee_micros: '12500', ...row } as PaymentRow)).toBe(received);
   });
 });

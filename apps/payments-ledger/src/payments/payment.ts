@@ -1,10 +1,10 @@
 import type { Budget, Currency, OutputOf } from '@market/contracts';
-import type { CallMoney, claimPayment, PaymentOffer } from '@market/contracts/payments-ledger';
+import type { CallMoney, authorizePayment, PaymentOffer } from '@market/contracts/payments-ledger';
 import { feeRateNumber, formatDecimal, usdNumber, type FeeSplit, type Micros } from '@market/kernel';
-import type { Payee, Route, WatchedOffer } from '../rails/payment-rail.js';
+import { PLAY_RAIL, type Payee, type Route, type WatchedOffer } from '../rails/payment-rail.js';
 import type { PaymentState } from './payment-state.js';
 
-type Claim = Extract<OutputOf<typeof claimPayment>, { outcome: 'claimed' }>;
+type Authorized = Extract<OutputOf<typeof authorizePayment>, { outcome: 'authorized' }>;
 
 /** The pricing models of a paid subscription. */
 export type PaidModel = 'monthly' | 'yearly' | 'usage_tiered';
@@ -53,15 +53,14 @@ export interface PaymentRow {
   authorization_id: string | null;
   /** The terms of an offer that was not stored until it was paid, as the client returned them. */
   keyless_offer: string | null;
-  fence: number;
-  /** The process that made the last claim. */
-  holder_id: string | null;
-  claimed_at: Date | null;
-  lease_until: Date | null;
+  /** Until then, a call may be under way that a signature pays, which counts against the funds of the payer. */
+  in_use_until: Date | null;
   created_at: Date;
   expires_at: Date;
   retry_until: Date | null;
   completed_at: Date | null;
+  /** Whether the call was charged while nobody waited for its answer, and nobody has asked for it since. */
+  is_unanswered: boolean;
   /** The budgets of the key under which the money was committed; null if there were none. */
   budgets: Budget[] | null;
   /** The day on which the payment counts against the budgets; null while it does not count. */
@@ -92,7 +91,7 @@ export const isForSale = (row: PaymentRow): row is SalePaymentRow => row.purpose
 export const isForCall = (row: PaymentRow): row is CallPaymentRow => row.purpose === 'call';
 /** Whether the payment is by an authorization that is not settled yet, so that no money has moved. */
 export const paysBySignature = (row: PaymentRow): row is PaymentRow & { authorization_id: string } =>
-  row.authorization_id !== null && row.transaction_hash === null;
+  row.authorization_id !== null && row.received_base_units === '0';
 export const isForSubscription = (row: PaymentRow): row is SubscriptionPaymentRow => row.purpose === 'subscription';
 
 const PAYMENT_COLUMNS = [
@@ -125,17 +124,32 @@ const PAYMENT_COLUMNS = [
   'transaction_hash',
   'authorization_id',
   'keyless_offer',
-  'fence',
-  'holder_id',
-  'claimed_at',
-  'lease_until',
+  'in_use_until',
   'created_at',
   'expires_at',
   'retry_until',
   'completed_at',
+  'is_unanswered',
   'budgets',
   'reserved_on',
 ];
+
+/**
+ * SQL: whether a call is paid by a signature and is not settled, not delivered or not answered. There is at most one of
+ * each buyer, listing and body, by the index `payments_open_call`: each further request is that call again.
+ */
+export const isOpenCall = (alias: string): string =>
+  `${alias}.purpose = 'call' AND ${alias}.authorization_id IS NOT NULL
+     AND (${alias}.state IN ('verified', 'indeterminate') OR ${alias}.is_unanswered)`;
+
+/** Whether an offer that was asked for belongs to an open call. */
+export const isPaidCall = ({ state, authorization_id, is_unanswered }: PaymentRow): boolean =>
+  is_unanswered || (authorization_id !== null && (state === 'verified' || state === 'indeterminate'));
+
+/** SQL: the open call of the buyer, the listing and the body of `alias`. */
+export const openCallOf = (alias: string): string =>
+  `SELECT FROM payments o WHERE o.buyer_id = ${alias}.buyer_id AND o.listing_id = ${alias}.listing_id
+     AND o.body_digest = ${alias}.body_digest AND ${isOpenCall('o')}`;
 
 export const paymentColumns = (alias: string): string =>
   PAYMENT_COLUMNS.map((column) => `${alias}.${column}`).join(', ');
@@ -154,6 +168,7 @@ export const requirementsOf = (row: PaymentRow): PaymentOffer['requirements'] =>
 /** The columns of a payment that its rail needs to find the money. */
 export const watchedOffer = (row: PaymentRow): WatchedOffer => ({
   paymentId: row.id,
+  buyerId: row.buyer_id,
   relayRequestId: row.relay_request_id,
   route: row,
   amountBaseUnits: BigInt(row.amount_base_units),
@@ -187,16 +202,16 @@ export function toOffer(row: PaymentRow, x402: PaymentOffer['x402']): PaymentOff
   };
 }
 
-/** The right to call the seller, as the gateway gets it. */
-export const toClaim = (row: CallPaymentRow): Claim => ({
-  outcome: 'claimed',
+/** A payment that pays for a call now, as the gateway gets it. */
+export const toAuthorized = (row: CallPaymentRow): Authorized => ({
+  outcome: 'authorized',
   paymentId: row.id,
   gatewayRequestId: row.gateway_request_id,
-  fence: row.fence,
-  attempt: row.fence,
   retryUntil: row.retry_until!.toISOString(),
   transactionHash: row.transaction_hash,
   isSigned: paysBySignature(row) || undefined,
+  isReleasable: (row.authorization_id !== null && (paysBySignature(row) || row.keyless_offer !== null)) || undefined,
+  provider: row.rail,
   scheme: row.scheme,
   network: row.network,
   money: moneyOf(row),
@@ -225,6 +240,13 @@ export const paidTo = ({
     ? { payee, place: `${network}:${pay_to}` }
     : { payee: 'operator', place: `${rail}:${network}` };
 };
+
+/**
+ * What the operator has of the fee at once: nothing where the seller received the whole price and owes the fee, and
+ * nothing of play money, which is worth nothing.
+ */
+export const feeReceivedMicros = (row: PaymentRow): string =>
+  row.rail === PLAY_RAIL || paidTo(row).payee === 'seller' ? '0' : row.fee_micros;
 
 /** The price, the fee and the seller's part in micros. */
 export const splitOf = (row: PaymentRow): FeeSplit => ({
@@ -261,7 +283,11 @@ export function owedMicros(row: PaymentRow): Micros {
   const received = BigInt(row.received_base_units);
   const price = BigInt(row.amount_base_units);
   if (row.state === 'refund_due' || row.state === 'refunded') return worthMicros(row, received);
-  const isSold = row.state === 'verified' || row.state === 'in_flight' || row.state === 'completed';
+  const isSold = row.state === 'verified' || row.state === 'completed';
   // A signed authorization moves no money before it is settled.
   return isSold && received > price ? worthMicros(row, received - price) : 0n;
 }
+
+/** What the operator gets of a payment; all of one that pays fees. */
+export const feeOf = ({ purpose, fee_micros, gross_micros }: PaymentRow): bigint =>
+  BigInt(purpose === 'fee' ? gross_micros : fee_micros);

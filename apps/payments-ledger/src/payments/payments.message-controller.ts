@@ -1,5 +1,7 @@
 import {
-  claimPayment,
+  authorizePayment,
+  checkPayable,
+  findUnpayableSellers,
   createOffer,
   handleRelayWebhook,
   listPaymentRoutes,
@@ -14,7 +16,8 @@ import {
 import type { InputOf } from '@market/contracts';
 import { HandleRequest, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
-import { ClaimPayment } from './claim-payment.use-case.js';
+import { CheckPayable } from '../rails/check-payable.query.js';
+import { AuthorizePayment } from './authorize-payment.use-case.js';
 import { CreateOffer } from './create-offer.use-case.js';
 import { HandleRelayWebhook } from './handle-relay-webhook.use-case.js';
 import { OpenKeylessPayment } from './open-keyless-payment.use-case.js';
@@ -31,10 +34,11 @@ export class PaymentsMessageController {
   constructor(
     private readonly createOfferUseCase: CreateOffer,
     private readonly quoteExactQuery: QuoteExact,
+    private readonly checkPayableQuery: CheckPayable,
     private readonly quoteKeylessQuery: QuoteKeyless,
     private readonly openKeylessPaymentUseCase: OpenKeylessPayment,
     private readonly paymentRoutes: PaymentRoutes,
-    private readonly claimPaymentUseCase: ClaimPayment,
+    private readonly authorizePaymentUseCase: AuthorizePayment,
     private readonly settlePaymentUseCase: SettlePayment,
     private readonly releasePaymentUseCase: ReleasePayment,
     private readonly paySandboxUseCase: PaySandbox,
@@ -57,6 +61,18 @@ export class PaymentsMessageController {
     return this.quoteExactQuery.execute(input, context);
   }
 
+  /** No statement. A bus request for each type of chain. */
+  @HandleRequest(checkPayable)
+  checkPayable(input: InputOf<typeof checkPayable>, context: RequestContext) {
+    return this.checkPayableQuery.execute(input, context);
+  }
+
+  /** No statement. Some bus requests for each type of chain. */
+  @HandleRequest(findUnpayableSellers)
+  async findUnpayableSellers({ sellerIds }: InputOf<typeof findUnpayableSellers>, context: RequestContext) {
+    return { sellerIds: await this.checkPayableQuery.unpayableOf(sellerIds, context) };
+  }
+
   /** No statement. For a seller that was not looked up recently, a bus request. */
   @HandleRequest(quoteKeyless)
   quoteKeyless(input: InputOf<typeof quoteKeyless>, context: RequestContext) {
@@ -65,7 +81,7 @@ export class PaymentsMessageController {
 
   /**
    * A new payment costs two statements, a request to the facilitator, and one transaction of five statements, which also
-   * claims it. For a wallet that did not pay recently, it also costs a bus request.
+   * authorizes its call. For a wallet that did not pay recently, it also costs a bus request.
    */
   @HandleRequest(openKeylessPayment)
   openKeylessPayment(input: InputOf<typeof openKeylessPayment>, context: RequestContext) {
@@ -78,12 +94,12 @@ export class PaymentsMessageController {
   }
 
   /**
-   * A claim of a verified payment costs one statement in a shared commit. A signature costs two statements, a request to
-   * the facilitator, and one transaction of five statements.
+   * A payment that has arrived costs one shared look-up. A signature costs two statements, a request to the facilitator,
+   * and one transaction of five statements.
    */
-  @HandleRequest(claimPayment)
-  claimPayment(input: InputOf<typeof claimPayment>, context: RequestContext) {
-    return this.claimPaymentUseCase.execute(input, context);
+  @HandleRequest(authorizePayment)
+  authorizePayment(input: InputOf<typeof authorizePayment>, context: RequestContext) {
+    return this.authorizePaymentUseCase.execute(input, context);
   }
 
   /**
@@ -96,8 +112,8 @@ export class PaymentsMessageController {
   }
 
   @HandleRequest(releasePayment)
-  releasePayment(input: InputOf<typeof releasePayment>) {
-    return this.releasePaymentUseCase.execute(input);
+  releasePayment(input: InputOf<typeof releasePayment>, context: RequestContext) {
+    return this.releasePaymentUseCase.execute(input, context);
   }
 
   @HandleRequest(paySandbox)

@@ -7,13 +7,12 @@ import { JournalModule } from '../journal/journal.module.js';
 import { RailsModule } from '../rails/rails.module.js';
 import { Authorizations } from './authorizations.js';
 import { ChargeCalls } from './charge-calls.js';
-import { ClaimHolders } from './claim-holders.js';
-import { ClaimPayment } from './claim-payment.use-case.js';
-import { ClaimSignedPayment } from './claim-signed-payment.js';
+import { AuthorizePayment } from './authorize-payment.use-case.js';
+import { AuthorizeSignedPayment } from './authorize-signed-payment.js';
 import { CreateOffer } from './create-offer.use-case.js';
 import { ExpirePayments } from './expire-payments.job.js';
 import { HandleRelayWebhook } from './handle-relay-webhook.use-case.js';
-import { KeylessTermsSeal } from './keyless-terms.js';
+import { OfferTokens } from './keyless-terms.js';
 import { ReconcilePayment } from './reconcile-payment.js';
 import { Offers } from './offers.js';
 import { OpenKeylessPayment } from './open-keyless-payment.use-case.js';
@@ -27,6 +26,7 @@ import { QuoteKeyless } from './quote-keyless.query.js';
 import { ReleasePayment } from './release-payment.use-case.js';
 import { SamplePayments } from './sample-payments.job.js';
 import { SettleAuthorization } from './settle-authorization.js';
+import { UnstoredOffers } from './unstored-offers.js';
 import { StartSubscription } from '../subscriptions/start-subscription.js';
 import { Subscriptions } from '../subscriptions/subscriptions.js';
 import { SettlePayment } from './settle-payment.use-case.js';
@@ -38,6 +38,7 @@ import { OfferReceiptSigner } from './offer-receipt-signer.js';
   providers: [
     Offers,
     CreateOffer,
+    UnstoredOffers,
     QuoteExact,
     OfferReceiptSigner,
     QuoteKeyless,
@@ -49,9 +50,8 @@ import { OfferReceiptSigner } from './offer-receipt-signer.js';
     Subscriptions,
     StartSubscription,
     ReconcilePayment,
-    ClaimHolders,
-    ClaimPayment,
-    ClaimSignedPayment,
+    AuthorizePayment,
+    AuthorizeSignedPayment,
     SettlePayment,
     ReleasePayment,
     PaySandbox,
@@ -61,8 +61,8 @@ import { OfferReceiptSigner } from './offer-receipt-signer.js';
     HandleRelayWebhook,
     PaymentQuery,
     {
-      provide: KeylessTermsSeal,
-      useFactory: ({ signingKeys }: PaymentsLedgerConfig) => new KeylessTermsSeal(signingKeys),
+      provide: OfferTokens,
+      useFactory: ({ signingKeys }: PaymentsLedgerConfig) => new OfferTokens(signingKeys),
       inject: [paymentsLedgerConfig.token],
     },
   ],

@@ -5,7 +5,7 @@ import type { RequestContext } from '@market/messaging';
 import { Inject, Injectable } from '@nestjs/common';
 import { zeroHash } from 'viem';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
-import { exactRoutes, type ExactRoute } from '../rails/exact-routes.js';
+import { openExactRoutes, type ExactRoute } from '../rails/exact-routes.js';
 import { baseUnitsOf, PAYMENT_RAILS, type ExactPayee, type PaymentRail } from '../rails/payment-rail.js';
 
 /** Returns the terms of keyless offers for several listings. It executes no statement. */
@@ -18,7 +18,7 @@ export class QuoteExact {
 
   async execute({ calls }: InputOf<typeof quoteExact>, context: RequestContext): Promise<OutputOf<typeof quoteExact>> {
     const minimum = BigInt(this.config.minimumX402Micros);
-    const routes = exactRoutes(this.rails);
+    const routes = openExactRoutes(this.rails);
     const sellerIds = calls.map(({ sellerId }) => sellerId);
     const payees = await Promise.all(routes.map(({ exact }) => exact.payeesOf(sellerIds, context)));
     return {

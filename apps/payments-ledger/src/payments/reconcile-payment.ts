@@ -1,4 +1,4 @@
-import { paymentRefundDue, type PendingReason } from '@market/contracts/payments-ledger';
+import { paymentArrived, paymentRefundDue, type PendingReason } from '@market/contracts/payments-ledger';
 import { invariant, newId } from '@market/kernel';
 import type { RequestContext } from '@market/messaging';
 import { Database, Outbox, sql, type Tx } from '@market/persistence';
@@ -6,10 +6,18 @@ import { Inject, Injectable, Logger } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { Journal } from '../journal/journal.js';
 import { DEBTORS, refundDue, type RefundReason } from '../journal/posting.js';
-import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
+import { PAYMENT_RAILS, type Freshness, type PaymentRail } from '../rails/payment-rail.js';
 import { messageOf } from './message-of.js';
 import { nextState, mayMove, UNPAID_STATES, type Observation } from './payment-state.js';
-import { isForSale, paymentColumns, sellersPart, watchedOffer, worthMicros, type PaymentRow } from './payment.js';
+import {
+  isForCall,
+  isForSale,
+  paymentColumns,
+  sellersPart,
+  watchedOffer,
+  worthMicros,
+  type PaymentRow,
+} from './payment.js';
 
 const COLUMNS = `${paymentColumns('p')}, p.expires_at <= now() AS is_expired, now() AS as_of`;
 const find = sql('payments.find', `SELECT ${COLUMNS} FROM payments p WHERE id = $1`);
@@ -114,6 +122,18 @@ export class ReconcilePayment {
     ]);
     const surplus = worthMicros(payment, transition.surplusBaseUnits);
     if (surplus > 0n) await this.recordRefundDue(tx, moved!, payment.as_of, 'overpaid', surplus, context);
+    if (moved!.state === 'verified' && isForCall(moved!))
+      this.outbox.add(
+        tx,
+        paymentArrived,
+        {
+          paymentId: moved.id,
+          gatewayRequestId: moved.gateway_request_id,
+          transactionHash: moved.transaction_hash,
+          retryUntil: moved.retry_until!.toISOString(),
+        },
+        context,
+      );
     return moved!;
   }
 
@@ -154,17 +174,25 @@ export class ReconcilePayment {
    * Asks the rail before it locks any row, because the rail may be slow. If the rail does not know, the payment does
    * not change. `missing` says why an unpaid payment is unpaid.
    */
-  async reconcile(paymentId: string, context: Pick<RequestContext, 'requestId' | 'traceparent'>): Reconciled {
+  async reconcile(
+    paymentId: string,
+    context: Pick<RequestContext, 'requestId' | 'traceparent'>,
+    freshness: Freshness = 'current',
+  ): Reconciled {
     const [payment] = await this.database.query<LockedPayment>(find, [paymentId]);
     invariant(payment, `payment ${paymentId} exists`);
-    return this.reconcileFound(payment, context);
+    return this.reconcileFound(payment, context, freshness);
   }
 
   /** @param payment as it was just read. It is locked only if what the rail observed changes it. */
-  async reconcileFound(payment: LockedPayment, context: Pick<RequestContext, 'requestId' | 'traceparent'>): Reconciled {
+  async reconcileFound(
+    payment: LockedPayment,
+    context: Pick<RequestContext, 'requestId' | 'traceparent'>,
+    freshness: Freshness = 'current',
+  ): Reconciled {
     const rail = this.rails.find(({ id }) => id === payment.rail);
     invariant(rail, `the rail of payment ${payment.id} is configured`);
-    const observation = await this.ask(rail, payment);
+    const observation = await this.ask(rail, payment, freshness);
     if (!observation) return { payment, observation, missing: 'payment_unknown' };
     const moved = transitionOf(payment, observation)
       ? await this.database.transaction(async (tx) => {
@@ -177,9 +205,9 @@ export class ReconcilePayment {
     return { payment: moved, observation, missing };
   }
 
-  private async ask(rail: PaymentRail, payment: PaymentRow): Promise<Observation | null> {
+  private async ask(rail: PaymentRail, payment: PaymentRow, freshness: Freshness): Promise<Observation | null> {
     try {
-      return await rail.observe(watchedOffer(payment));
+      return await rail.observe(watchedOffer(payment), undefined, freshness);
     } catch (error) {
       this.logger.warn(`${rail.id} does not know of payment ${payment.id}: ${messageOf(error)}`);
       return null;
@@ -209,7 +237,7 @@ export class ReconcilePayment {
       DEBTORS,
       [sellersMicros, amountMicros - sellersMicros],
     ]);
-    await this.journal.record(
+    this.journal.record(
       tx,
       [
         {

@@ -21,16 +21,14 @@ const open = sql(
      SELECT ${paymentColumns('p')}, a.attempts, a.tried_at, a.valid_before,
        CASE p.state
          WHEN 'verified' THEN p.verified_at
-         WHEN 'in_flight' THEN p.lease_until
          WHEN 'indeterminate' THEN a.tried_at
          ELSE p.expires_at END AS since,
        now() > interval '10 minutes' + CASE p.state
          WHEN 'verified' THEN p.retry_until
-         WHEN 'in_flight' THEN p.lease_until
          WHEN 'indeterminate' THEN a.valid_before + interval '1 hour'
          ELSE p.expires_at END AS is_overdue
      FROM payments p LEFT JOIN authorizations a ON a.id = p.authorization_id AND a.state = 'settling'
-     WHERE p.state IN ('pending', 'underpaid', 'verified', 'in_flight', 'indeterminate')
+     WHERE p.state IN ('pending', 'underpaid', 'verified', 'indeterminate')
    ) o WHERE is_overdue IS DISTINCT FROM false OR state = 'indeterminate'
      OR (state = 'verified' AND since < now() - interval '10 minutes')
    ORDER BY created_at, id`,
@@ -62,12 +60,12 @@ interface OwedBack extends Pick<PaymentRow, 'id' | 'rail' | 'state' | 'created_a
 
 type Explanation = { explained: boolean; why: string };
 
-/** `npm run admin -- payments report`. It only reads and can run while the services run. */
+/** `market-admin payments report`. It only reads and can run while the services run. */
 export const reportPayments: CommandDefinition = {
   name: 'payments report',
   help:
-    'prints payments that are open longer than expected, with why, what became of money that another party carried ' +
-    'for nothing, and all that is owed back, with by whom; ends with 1 when one is unexplained',
+    'prints payments that are open longer than expected, what Relay received without a call, and unpaid refunds ' +
+    'with their debtors; ends with 1 if a payment is unexplained',
   async run(container) {
     const database = container.get(Database);
     const rails = container.get<PaymentRail[]>(PAYMENT_RAILS);
@@ -124,12 +122,13 @@ async function explain(payment: OpenPayment, rail: PaymentRail | undefined): Pro
   switch (payment.state) {
     case 'indeterminate':
       if (!payment.tried_at || !payment.valid_before)
-        return { explained: false, why: 'no signed payment of it waits for an answer' };
+        return { explained: false, why: 'it has no signed payment whose settlement is open' };
       return {
         explained: !payment.is_overdue,
         why:
           `handed to the facilitator ${payment.attempts} times, last ${payment.tried_at.toISOString()}, ` +
-          `and its outcome is unknown; the signature is good until ${payment.valid_before.toISOString()}`,
+          `and its outcome is unknown; the signature is good until ${payment.valid_before.toISOString()}` +
+          (payment.is_overdue ? '; `payments end` ends it where no RPC server is named' : ''),
       };
     case 'verified':
       return payment.is_overdue
@@ -138,8 +137,6 @@ async function explain(payment: OpenPayment, rail: PaymentRail | undefined): Pro
             explained: true,
             why: `paid and not delivered; its buyer may repeat the call until ${payment.retry_until!.toISOString()}`,
           };
-    case 'in_flight':
-      return { explained: false, why: 'whoever called the seller is gone, and the claim was not given back' };
     default:
       return explainUnpaid(payment, rail);
   }

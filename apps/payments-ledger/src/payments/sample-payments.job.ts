@@ -19,7 +19,6 @@ const overdue = sql(
      coalesce(extract(epoch FROM now() - min(due)), 0)::float8 AS seconds FROM (
      SELECT state, expires_at AS due FROM payments WHERE state IN ('pending', 'underpaid') AND expires_at < now()
      UNION ALL SELECT state, retry_until FROM payments WHERE state = 'verified' AND retry_until < now()
-     UNION ALL SELECT state, lease_until FROM payments WHERE state = 'in_flight' AND lease_until < now()
      UNION ALL SELECT p.state, NULL FROM payments p LEFT JOIN authorizations a ON a.id = p.authorization_id AND a.state = 'settling'
        WHERE p.state = 'indeterminate' AND (a.id IS NULL OR a.valid_before < now() - interval '70 minutes')
    ) o GROUP BY state`,
@@ -35,7 +34,7 @@ const balances = sql(
        FROM reconciliations r JOIN payments p ON p.id = r.payment_id WHERE r.unexplained IS NOT NULL
      ) AS unexplained,
      coalesce(sum(balance_micros) FILTER (WHERE address LIKE 'agent:%:refunds'), 0)::float8 AS owed,
-     coalesce(-sum(balance_micros) FILTER (WHERE address LIKE 'agent:%:fees'), 0)::float8 AS "feesDue" FROM accounts`,
+     coalesce(-sum(balance_micros) FILTER (WHERE address LIKE 'agent:%:fees'), 0)::float8 AS "feesDue" FROM balances`,
 );
 const settling = sql(
   'authorizations.oldest-open-settlement',
@@ -43,7 +42,7 @@ const settling = sql(
    FROM authorizations WHERE state = 'settling' GROUP BY network`,
 );
 
-const OPEN_STATES = ['pending', 'underpaid', 'verified', 'in_flight', 'indeterminate'];
+const OPEN_STATES = ['pending', 'underpaid', 'verified', 'indeterminate'];
 
 /** Reads the metrics of open payments and of the books from the database. It changes nothing. */
 @Injectable()

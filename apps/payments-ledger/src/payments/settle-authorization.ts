@@ -2,163 +2,83 @@ import { settlePayment } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { invariant } from '@market/kernel';
 import { newRequestContext, Refusal, refuse, type RequestContext } from '@market/messaging';
-import { Database, GroupCommit, sql, withParameters, type Tx } from '@market/persistence';
+import { Database, GroupCommit, recordOperatorAction, type OperatorAction, type Tx } from '@market/persistence';
 import { Jobs } from '@market/runtime';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import { setTimeout as delay } from 'node:timers/promises';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { BookFees } from '../fees/book-fees.js';
 import { verifySale } from '../journal/verify-journal.js';
 import { StartSubscription } from '../subscriptions/start-subscription.js';
-import { timed } from '../rails/metrics.js';
-import type { HeldAuthorization, Settlement } from '../rails/x402/facilitator.js';
-import { Authorizations, type SignedPayment } from './authorizations.js';
+import { type Settlement } from '../rails/x402/facilitator.js';
+import { unwatched, unwatchedChains } from '../rails/x402/x402-settings.js';
+import { Authorizations } from './authorizations.js';
 import { ChargeCalls, type Due } from './charge-calls.js';
+import {
+  answered,
+  begin,
+  beginFirst,
+  find,
+  leaveUnanswered,
+  paid,
+  payments,
+  postpone,
+  refused,
+  remember,
+  renew,
+  settled,
+  settleNextFirst,
+  takeAgain,
+  toHeld,
+  tryAgain,
+  type AuthorizationRow,
+  type BegunColumns,
+} from './authorization-rows.js';
+import { HandIn, isUsed, isWatched } from './hand-in.js';
 import { messageOf } from './message-of.js';
 import { ReconcilePayment } from './reconcile-payment.js';
 import { settlements } from './metrics.js';
-import { isForCall, isForSubscription, paymentColumns, paysBySignature, type PaymentRow } from './payment.js';
+import { isForCall, isForSubscription, paysBySignature, type PaymentRow } from './payment.js';
 import { OfferReceiptSigner } from './offer-receipt-signer.js';
 
 type Input = InputOf<typeof settlePayment>;
 type Output = OutputOf<typeof settlePayment>;
 
-export interface AuthorizationRow {
-  id: string;
-  payment_id: string;
-  state: 'held' | 'settling' | 'settled' | 'refused' | 'lapsed';
-  payer: string;
-  nonce: string;
-  valid_before: Date;
-  payload: string;
-  /** The call to charge for after the settlement; null if it is settled before the seller is called. */
-  settlement: Input | null;
-  attempts: number;
-  created_at: Date;
-}
-
-type BegunColumns = Pick<AuthorizationRow, 'payer' | 'nonce' | 'valid_before' | 'payload' | 'attempts'> & {
-  held_at: Date;
-};
-
-const COLUMNS =
-  'a.id, a.payment_id, a.state, a.payer, a.nonce, a.valid_before, a.payload, a.settlement, a.attempts, a.created_at';
-const find = sql('authorizations.find', `SELECT ${COLUMNS} FROM authorizations a WHERE a.id = $1`);
-const payments = sql('payments.of-authorization', `SELECT ${paymentColumns('p')} FROM payments p WHERE p.id = $1`);
-/** The lease of a settlement, after which another process may continue it. */
-const LEASE = `interval '2500 milliseconds'`;
-const RENEW_INTERVAL_MS = 500;
-
-/** The intent to settle is stored before the facilitator is asked, so that any process can finish it. */
-const SETTLING = `state = 'settling', attempts = a.attempts + 1, tried_at = now(), settling_until = now() + ${LEASE}`;
-const begin = withParameters({ claims: 'payment_id uuid, fence int, settlement jsonb' }, ({ claims }) => {
-  const ofClaim = (column: string): string =>
-    `ARRAY(SELECT ${column} FROM ${claims.table} WHERE payment_id = p.id AND fence = p.fence)`;
-  return sql(
-    'authorizations.begin',
-    `WITH begun AS (
-       UPDATE payments p SET state = 'indeterminate', lease_until = NULL
-       WHERE p.id = ANY(${claims.arrays.payment_id}) AND p.fence = ANY(${ofClaim('fence')})
-         AND p.state = 'in_flight' AND p.authorization_id IS NOT NULL AND p.transaction_hash IS NULL
-       RETURNING ${paymentColumns('p')}, (${ofClaim('settlement')})[1] AS settlement
-     )
-     UPDATE authorizations a SET ${SETTLING}, settlement = b.settlement FROM begun b
-     WHERE a.id = ANY(ARRAY(SELECT authorization_id FROM begun)) AND a.id = b.authorization_id
-     RETURNING ${paymentColumns('b')}, a.payer, a.nonce, a.valid_before, a.payload, a.attempts, a.created_at AS held_at`,
-  );
-});
-const beginFirst = sql(
-  'authorizations.begin-first',
-  `WITH payment AS (UPDATE payments SET state = 'indeterminate', lease_until = NULL WHERE id = $1)
-   UPDATE authorizations a SET ${SETTLING}, settlement = NULL WHERE a.id = $2 RETURNING ${COLUMNS}`,
-);
-const takeAgain = sql(
-  'authorizations.take-again',
-  `UPDATE authorizations a SET attempts = a.attempts + 1, tried_at = now(), settling_until = now() + ${LEASE}
-   WHERE a.id IN (
-     SELECT id FROM authorizations WHERE state = 'settling' AND settling_until < now()
-     ORDER BY settling_until LIMIT 50 FOR UPDATE SKIP LOCKED)
-   RETURNING ${COLUMNS}`,
-);
-const renew = sql(
-  'authorizations.renew',
-  `UPDATE authorizations a SET settling_until = now() + ${LEASE} FROM unnest($1::uuid[], $2::int[]) AS held (id, attempts)
-   WHERE a.id = held.id AND a.attempts = held.attempts AND a.state = 'settling'`,
-);
-const postpone = sql(
-  'authorizations.postpone',
-  `UPDATE authorizations SET settling_until = now() + $3 * interval '1 millisecond' WHERE id = $1 AND attempts = $2 AND state = 'settling'`,
-);
-/**
- * A payer whose last settlement failed is trusted again after a settlement that began later. Payers are locked in the
- * order of their keys, as `ClaimSignedPayment` locks them, so that the two do not deadlock.
- */
-const settled = withParameters(
-  { settlements: 'payment_id uuid, authorization_id uuid, transaction_hash text' },
-  ({ settlements }) => {
-    const { payment_id, authorization_id, transaction_hash } = settlements.arrays;
-    return sql(
-      'authorizations.settled',
-      `WITH payment AS (
-         UPDATE payments p SET transaction_hash = (${transaction_hash})[array_position(${payment_id}, p.id)],
-           received_base_units = p.amount_base_units
-         WHERE p.id = ANY(${payment_id}) RETURNING p.id, p.amount_base_units
-       ), settled AS (
-         UPDATE authorizations a SET state = 'settled' WHERE a.id = ANY(${authorization_id})
-         RETURNING a.payment_id, a.network, a.asset, a.payer, a.tried_at
-       ), total AS (
-         SELECT network, asset, payer, max(tried_at) AS tried_at, sum(amount_base_units) AS base_units
-         FROM settled JOIN payment ON payment.id = settled.payment_id GROUP BY network, asset, payer
-       ), locked AS (
-         SELECT network, asset, payer, total.tried_at, total.base_units FROM payers JOIN total USING (network, asset, payer)
-         ORDER BY network, asset, payer FOR UPDATE OF payers
-       )
-       UPDATE payers y
-       SET settles_first_since = CASE WHEN t.tried_at < y.settles_first_since THEN y.settles_first_since END,
-         settled_base_units = y.settled_base_units + t.base_units
-       FROM locked t WHERE y.network = t.network AND y.asset = t.asset AND y.payer = t.payer`,
-    );
-  },
-);
-/**
- * The money moved before the call was delivered, so the payment is verified like one by transfer: it can be claimed
- * until `retry_until`, and is refunded after that.
- */
-const paid = sql(
-  'payments.paid-first',
-  `UPDATE payments SET state = 'verified', verified_at = now(), retry_until = now() + $2 * interval '1 second'
-   WHERE id = $1 AND state IN ('indeterminate', 'verified')`,
-);
-/** Applies only to the last attempt, because the result of an earlier one may be outdated. */
-const refused = sql(
-  'authorizations.refused',
-  `WITH refused AS (
-     UPDATE authorizations SET state = 'refused', reason = $2 WHERE id = $1 AND state = 'settling' AND attempts = $3
-     RETURNING payment_id
-   ), payment AS (
-     UPDATE payments p SET state = CASE WHEN expires_at > now() THEN 'pending' ELSE 'expired' END, authorization_id = NULL
-     FROM refused r WHERE p.id = r.payment_id AND p.state = 'indeterminate'
-   )
-   SELECT payment_id FROM refused`,
-);
-
-/** Authorizations of this payer are settled before the seller is called, until a later settlement succeeds. */
-const settleNextFirst = sql(
-  'payers.settle-first',
-  `UPDATE payers y SET settles_first_since = clock_timestamp() FROM authorizations a
-   WHERE a.id = $1 AND y.network = a.network AND y.asset = a.asset AND y.payer = a.payer`,
-);
-
 const RETRY_SECONDS = 2;
+const RENEW_INTERVAL_MS = 500;
+/** How long a request waits for its settlement, of the time that its gateway reserves for it. */
+const WAIT_MS = 10_000;
+/** The time in which the answer reaches the requester. */
+const ANSWER_MS = 1_000;
+/** The first pause between two hand-ins of one authorization; each is half as long again as the one before. */
+const FIRST_PAUSE_MS = 500;
+const MAX_PAUSE_MS = 600_000;
 
-/** The settlement of a claimed payment that an authorization pays, with its intent stored. */
+/** The settlement of a payment that an authorization pays, with its intent stored. */
 interface Begun {
   authorization: AuthorizationRow;
   payment: PaymentRow;
 }
+/** The request that waits for a settlement. Nobody waits for what a job settles, or any more after `until`. */
+interface Waiting {
+  until: number;
+  /** The payment is recorded as answered, so the request waits for the commit, however long that takes. */
+  isAnswered?: true;
+}
+const NOBODY: Waiting = { until: 0 };
+const waitingUntil = (deadlineAt: number | undefined): Waiting => ({
+  until: Math.min(Date.now() + WAIT_MS, (deadlineAt ?? Infinity) - ANSWER_MS),
+});
+
+/** The operator and the command that the audit log records. */
+type Operator = Pick<OperatorAction, 'operator' | 'command'>;
+type Context = Pick<RequestContext, 'requestId' | 'traceparent'> & Partial<Pick<RequestContext, 'deadlineAt'>>;
 interface Learned {
   authorization: AuthorizationRow;
-  transactionHash: string;
-  context: Pick<RequestContext, 'requestId' | 'traceparent'>;
+  /** Null if the facilitator says that the authorization was used, and no chain can say by which transaction. */
+  transactionHash: string | null;
+  context: Context;
+  waiting: Waiting;
 }
 type Completed = { payment: PaymentRow; completedAt: Date };
 
@@ -171,6 +91,7 @@ type Completed = { payment: PaymentRow; completedAt: Date };
 @Injectable()
 export class SettleAuthorization implements OnApplicationBootstrap {
   private readonly logger = new Logger('SettleAuthorization');
+  private readonly handIn: HandIn;
   /** The settlements in flight in this process, by the ids of their authorizations. */
   private readonly underSettlement = new Map<string, number>();
   private readonly intents = new GroupCommit<Input, Begun | null>((items) => this.begin(items));
@@ -186,17 +107,21 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     private readonly offerReceiptSigner: OfferReceiptSigner,
     private readonly jobs: Jobs,
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
-  ) {}
+  ) {
+    this.handIn = new HandIn(database, authorizations);
+  }
 
   onApplicationBootstrap(): void {
+    for (const network of unwatchedChains(this.config)) this.logger.warn(unwatched(network));
     this.jobs.every('settle-authorizations', this.config.resumeIntervalMs, () => this.run());
     this.jobs.every('renew-settlements', RENEW_INTERVAL_MS, () => this.renew());
   }
 
-  /** @throws Refusal `claim_lost`, `settlement_refused`, `settlement_unknown`. */
-  async execute(input: Input, context: Pick<RequestContext, 'requestId' | 'traceparent'>): Promise<Output> {
+  /** @throws Refusal `not_payable`, `settlement_refused`, `settlement_unknown`. */
+  async execute(input: Input, context: Context): Promise<Output> {
+    const waiting = input.isResumed ? NOBODY : waitingUntil(context.deadlineAt);
     const begun = await this.intents.submit(input);
-    if (begun) return this.finish(begun.authorization, context, begun.payment);
+    if (begun) return this.inTime(waiting, this.finish(begun.authorization, context, waiting, begun.payment));
     const completed = await this.database.transaction((tx) => this.chargeSettled(tx, input, context));
     return {
       paymentId: completed.id,
@@ -210,9 +135,12 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     const rows = await this.database.query<AuthorizationRow>(takeAgain);
     await Promise.all(
       rows.map((row) =>
-        (row.settlement ? this.finish(row, newRequestContext()) : this.settleFirst(row)).catch((error: unknown) => {
-          if (!(error instanceof Refusal)) this.logger.warn(`authorization ${row.id} stays open: ${messageOf(error)}`);
-        }),
+        (row.settlement ? this.finish(row, newRequestContext(), NOBODY) : this.settleFirst(row, null)).catch(
+          (error: unknown) => {
+            if (!(error instanceof Refusal))
+              this.logger.warn(`authorization ${row.id} stays open: ${messageOf(error)}`);
+          },
+        ),
       ),
     );
   }
@@ -222,7 +150,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
    * because nothing is signed from altered books.
    */
   async transferOf(payment: PaymentRow): Promise<Output['transfer']> {
-    if (payment.authorization_id === null || payment.transaction_hash === null) return null;
+    if (payment.authorization_id === null || paysBySignature(payment)) return null;
     const [row] = await this.database.query<AuthorizationRow>(find, [payment.authorization_id]);
     const changed = await verifySale(this.database, payment.id);
     if (changed !== null) this.logger.error(`the transfer of payment ${payment.id} is not signed for: ${changed}`);
@@ -234,10 +162,10 @@ export class SettleAuthorization implements OnApplicationBootstrap {
   private async toTransfer(
     payment: PaymentRow,
     { payer }: AuthorizationRow,
-    transaction: string,
+    transactionHash: string | null,
     completedAt: Date,
   ): Promise<NonNullable<Output['transfer']>> {
-    const transfer = { transaction, network: payment.network, payer };
+    const transfer = { transaction: transactionHash ?? '', network: payment.network, payer };
     return { ...transfer, receipt: await this.offerReceiptSigner.receipt(payment, transfer, completedAt) };
   }
 
@@ -252,23 +180,34 @@ export class SettleAuthorization implements OnApplicationBootstrap {
    * Settles an authorization before anything is delivered. The transaction that records the settlement also books a
    * payment of fees, or starts a subscription. If another subscription has started meanwhile, the payment stays
    * verified, and its money is owed back to the buyer.
+   * @param context of the request that waits for it; null for a job.
    * @throws Refusal `settlement_refused`, `settlement_unknown`.
    */
-  async settleFirst(
+  async settleFirst(row: AuthorizationRow, context: Context | null): Promise<void> {
+    const waiting = context ? waitingUntil(context.deadlineAt) : NOBODY;
+    await this.inTime(waiting, this.finishFirst(row, waiting, context ?? newRequestContext()));
+  }
+
+  private async finishFirst(row: AuthorizationRow, waiting: Waiting, context: Context): Promise<void> {
+    const transactionHash = await this.learn(row, waiting);
+    await this.database.transaction((tx) => this.recordFirst(tx, row, transactionHash, waiting, context));
+  }
+
+  private async recordFirst(
+    tx: Tx,
     row: AuthorizationRow,
-    context: Pick<RequestContext, 'requestId' | 'traceparent'> = newRequestContext(),
+    transactionHash: string | null,
+    waiting: Waiting,
+    context: Context,
   ): Promise<void> {
-    const transactionHash = await this.learn(row);
-    await this.database.transaction(async (tx) => {
-      const payment = await this.reconcilePayment.lock(tx, row.payment_id);
-      if (payment.state !== 'indeterminate') return;
-      tx.send(settled, settledValues([{ payment, transactionHash }]));
-      if (payment.purpose === 'fee')
-        await this.bookFees.execute(tx, { ...payment, transaction_hash: transactionHash }, payment.as_of, context);
-      else await tx.query(paid, [payment.id, this.config.retryWindowSeconds]);
-      if (isForSubscription(payment))
-        await this.startSubscription.execute(tx, { ...payment, transaction_hash: transactionHash }, context);
-    });
+    const payment = await this.reconcilePayment.lock(tx, row.payment_id);
+    if (payment.state !== 'indeterminate') return;
+    tx.send(settled, settledValues([{ payment, transactionHash, waiting }]));
+    if (payment.purpose === 'fee')
+      await this.bookFees.execute(tx, { ...payment, transaction_hash: transactionHash }, payment.as_of, context);
+    else await tx.query(paid, [payment.id, this.config.retryWindowSeconds]);
+    if (isForSubscription(payment))
+      await this.startSubscription.execute(tx, { ...payment, transaction_hash: transactionHash }, context);
   }
 
   /**
@@ -288,29 +227,25 @@ export class SettleAuthorization implements OnApplicationBootstrap {
 
   /** Records that a held authorization was settled. Its payment is locked. */
   async recordSettled(tx: Tx, payment: PaymentRow, transactionHash: string): Promise<void> {
-    tx.send(settled, settledValues([{ payment, transactionHash }]));
+    tx.send(settled, settledValues([{ payment, transactionHash, waiting: NOBODY }]));
     await tx.query(paid, [payment.id, this.config.retryWindowSeconds]);
   }
 
-  /** @returns null for a payment that is no longer claimed or was settled before. */
+  /** @returns null for a payment that is not, or no longer, only signed. */
   private async begin(items: Input[]): Promise<(Begun | null)[]> {
     const rows = await this.database.query<PaymentRow & BegunColumns>(
       begin,
       begin.values({
-        claims: items.map((input) => ({
-          payment_id: input.paymentId,
-          fence: input.fence,
-          settlement: JSON.stringify(input),
-        })),
+        calls: items.map((input) => ({ payment_id: input.paymentId, settlement: JSON.stringify(input) })),
       }),
     );
     const begun = new Map(rows.map((row) => [row.id, row]));
     return items.map((settlement) => {
       const row = begun.get(settlement.paymentId);
       // If a payment occurs twice in a group, only the first request settles it.
-      if (!row || row.fence !== settlement.fence || !begun.delete(row.id)) return null;
-      const { payer, nonce, valid_before, payload, attempts, held_at, ...payment } = row;
-      const held = { payer, nonce, valid_before, payload, attempts, created_at: held_at };
+      if (!row || !begun.delete(row.id)) return null;
+      const { payer, nonce, valid_before, payload, facilitator, attempts, held_at, ...payment } = row;
+      const held = { payer, nonce, valid_before, payload, facilitator, attempts, reason: null, created_at: held_at };
       const authorization = { ...held, id: row.authorization_id!, payment_id: row.id, state: 'settling' as const };
       return { payment, authorization: { ...authorization, settlement } };
     });
@@ -318,32 +253,24 @@ export class SettleAuthorization implements OnApplicationBootstrap {
 
   /**
    * Charges for a call whose authorization was settled before its seller was called.
-   * @throws Refusal `claim_lost`, `settlement_unknown`.
+   * @throws Refusal `not_payable`, `settlement_unknown`.
    */
-  private async chargeSettled(
-    tx: Tx,
-    input: Input,
-    context: Pick<RequestContext, 'requestId' | 'traceparent'>,
-  ): Promise<PaymentRow> {
+  private async chargeSettled(tx: Tx, input: Input, context: Context): Promise<PaymentRow> {
     const payment = await this.reconcilePayment.lock(tx, input.paymentId);
     if (payment.state === 'completed') return payment;
     if (payment.state === 'indeterminate') throw unknown();
-    const { state, fence, authorization_id, transaction_hash } = payment;
-    if (state !== 'in_flight' || fence !== input.fence || authorization_id === null)
-      throw refuse(settlePayment, 'claim_lost', {});
-    if (transaction_hash === null || !isForCall(payment)) throw unknown();
-    const [{ payer } = { payer: undefined }] = await tx.query<AuthorizationRow>(find, [authorization_id]);
-    await this.charge.execute(tx, [{ input, context, payment, payer }]);
+    if (payment.state !== 'verified' || payment.authorization_id === null)
+      throw refuse(settlePayment, 'not_payable', {});
+    if (paysBySignature(payment) || !isForCall(payment)) throw unknown();
+    if (input.isResumed) tx.send(leaveUnanswered, [payment.id]);
+    const [{ payer } = { payer: undefined }] = await tx.query<AuthorizationRow>(find, [payment.authorization_id]);
+    this.charge.execute(tx, [{ input, context, payment, payer }]);
     return { ...payment, completed_at: payment.as_of };
   }
 
-  private async finish(
-    row: AuthorizationRow,
-    context: Pick<RequestContext, 'requestId' | 'traceparent'>,
-    known?: PaymentRow,
-  ): Promise<Output> {
-    const transactionHash = await this.learn(row, known);
-    const learned = { authorization: row, transactionHash, context };
+  private async finish(row: AuthorizationRow, context: Context, waiting: Waiting, known?: PaymentRow): Promise<Output> {
+    const transactionHash = await this.learn(row, waiting, known);
+    const learned = { authorization: row, transactionHash, context, waiting };
     const { payment: completed, completedAt } = await this.completions.submit(learned);
     return {
       paymentId: completed.id,
@@ -357,111 +284,148 @@ export class SettleAuthorization implements OnApplicationBootstrap {
       await this.database.query(renew, [[...this.underSettlement.keys()], [...this.underSettlement.values()]]);
   }
 
-  /** The transaction that moved the money. @throws Refusal `settlement_refused`, `settlement_unknown`. */
-  private async learn(row: AuthorizationRow, known?: PaymentRow): Promise<string> {
+  /**
+   * Ends a settlement whose outcome neither a chain nor the facilitator tells, on an operator's word.
+   * @returns why it cannot be ended so; null if it is ended.
+   */
+  async end(paymentId: string, says: { isPaid: boolean; reason: string }, by: Operator): Promise<string | null> {
+    const { isPaid, reason } = says;
+    return this.database.transaction(async (tx) => {
+      const [payment] = await this.reconcilePayment.lockAll(tx, [paymentId]).then((found) => [...found.values()]);
+      const [row] = await tx.query<AuthorizationRow>(find, [payment?.authorization_id]);
+      if (payment?.state !== 'indeterminate' || !row)
+        return 'no payment with this id has a signature whose outcome is open';
+      if (isWatched(this.authorizations.read(payment, row.payload)))
+        return `an RPC server of ${payment.network} is named, which tells the outcome`;
+      if (!isPaid && row.valid_before > payment.as_of)
+        return `the signature can still pay until ${row.valid_before.toISOString()}`;
+      await recordOperatorAction(tx, { ...by, subject: paymentId, reason });
+      if (!isPaid) {
+        await tx.query(refused, [row.id, reason, row.attempts]);
+        return null;
+      }
+      const context = newRequestContext();
+      await tx.query(remember, [row.id, reason]);
+      if (!row.settlement) await this.recordFirst(tx, row, null, NOBODY, context);
+      else {
+        const learned = { authorization: row, transactionHash: null, context, waiting: NOBODY };
+        for (const completed of await this.completeAll(tx, [learned])) if (completed instanceof Error) throw completed;
+      }
+      return null;
+    });
+  }
+
+  /** Records that the answer of a completed call is handed out, which nobody had waited for when it was charged. */
+  async markAnswered({ id }: Pick<PaymentRow, 'id'>): Promise<void> {
+    await this.database.query(answered, [id]);
+  }
+
+  /** Answers a request in time. The settlement continues without it. @throws Refusal `settlement_unknown`. */
+  private inTime<T>(waiting: Waiting, settlement: Promise<T>): Promise<T> {
+    if (waiting === NOBODY) return settlement;
+    let timer: NodeJS.Timeout | undefined;
+    const tooLate = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => waiting.isAnswered || reject(unknown()), waiting.until - Date.now()).unref();
+    });
+    settlement.catch((error: unknown) => {
+      if (!(error instanceof Refusal)) this.logger.warn(`a settlement stays open: ${messageOf(error)}`);
+    });
+    return Promise.race([settlement, tooLate]).finally(() => clearTimeout(timer));
+  }
+
+  /**
+   * The transaction that moved the money; null if it is not known by which. While somebody waits, an authorization
+   * whose outcome is unknown is handed in again.
+   * @throws Refusal `settlement_refused`, `settlement_unknown`.
+   */
+  private async learn(row: AuthorizationRow, waiting: Waiting, known?: PaymentRow): Promise<string | null> {
     const payment = known ?? (await this.database.query<PaymentRow>(payments, [row.payment_id]))[0];
     invariant(payment, `payment ${row.payment_id} exists`);
-    this.underSettlement.set(row.id, row.attempts);
-    const outcome = await this.settle(row, payment).finally(() => this.underSettlement.delete(row.id));
-    settlements.inc({
-      rail: payment.rail,
-      network: payment.network,
-      outcome: outcome ? (outcome.settled ? 'settled' : 'refused') : 'unknown',
-    });
-    if (outcome?.settled) return outcome.transactionHash;
-    await this.database.query(settleNextFirst, [row.id]);
-    if (!outcome) {
-      await this.database.query(postpone, [row.id, row.attempts, this.config.sweepIntervalMs]);
-      throw unknown();
+    try {
+      for (let attempt: AuthorizationRow | undefined = row; attempt;) {
+        this.underSettlement.set(attempt.id, attempt.attempts);
+        const outcome: Settlement | null = await this.handIn.settle(attempt, payment);
+        settlements.inc({
+          rail: payment.rail,
+          network: payment.network,
+          outcome: outcome ? (outcome.settled ? 'settled' : 'refused') : 'unknown',
+        });
+        if (outcome?.settled) return outcome.transactionHash;
+        const pause = pauseAfter(attempt);
+        const isOver = Date.now() + pause >= waiting.until;
+        if (outcome || isOver) await this.database.query(settleNextFirst, [attempt.id]);
+        if (outcome) return await this.refuse(attempt, outcome);
+        if (isOver) {
+          await this.database.query(postpone, [attempt.id, attempt.attempts, pause]);
+          break;
+        }
+        await delay(pause);
+        [attempt] = await this.database.query<AuthorizationRow>(tryAgain, [attempt.id, attempt.attempts]);
+      }
+    } finally {
+      this.underSettlement.delete(row.id);
     }
-    if ((await this.database.query(refused, [row.id, outcome.reason, row.attempts])).length === 0) throw unknown();
-    throw refuse(settlePayment, 'settlement_refused', { reason: outcome.reason });
+    throw unknown();
   }
 
-  /** @returns null while the outcome is unknown. */
-  private async settle(row: AuthorizationRow, payment: PaymentRow): Promise<Settlement | null> {
-    const signed = this.authorizations.read(payment, row.payload);
-    try {
-      const outcome = await timed('facilitator', 'settle', () =>
-        signed.exact.facilitator.settle(signed.payload, signed.requirements),
-      );
-      if (outcome.settled && (await isConfirmed(outcome.transactionHash, row, signed))) return outcome;
-      // At the first attempt no earlier submission can be in flight, except one that a restore from a backup has
-      // undone.
-      if (!outcome.settled && row.attempts === 1 && !(await isUsed(row, signed))) return outcome;
-      if (outcome.settled)
-        this.logger.error(`the facilitator of payment ${payment.id} names a transaction that did not pay it`);
-    } catch (error) {
-      this.logger.warn(`the facilitator of payment ${payment.id} leaves it open: ${messageOf(error)}`);
-    }
-    return this.lookUp(row, signed);
-  }
-
-  private async lookUp(row: AuthorizationRow, { exact, requirements }: SignedPayment): Promise<Settlement | null> {
-    try {
-      return await exact.witness.settlementOf(toHeld(row), requirements);
-    } catch (error) {
-      this.logger.warn(
-        `what became of the authorization of payment ${row.payment_id} is not known: ${messageOf(error)}`,
-      );
-      return null;
-    }
+  private async refuse({ id, attempts }: AuthorizationRow, { reason }: Refused): Promise<never> {
+    if ((await this.database.query(refused, [id, reason, attempts])).length === 0) throw unknown();
+    throw refuse(settlePayment, 'settlement_refused', { reason });
   }
 
   /** Charges for settlements that ended at about the same time, in one transaction. */
   private complete(items: Learned[]): Promise<(Completed | Error)[]> {
-    return this.database.transaction(async (tx) => {
-      const payments = await this.reconcilePayment.lockAll(
-        tx,
-        items.map(({ authorization }) => authorization.payment_id),
-      );
-      const settlements: { payment: PaymentRow; transactionHash: string }[] = [];
-      const due: Due[] = [];
-      const completed = items.map(({ authorization, transactionHash, context }): Completed | Error => {
-        const { id, payment_id, settlement: input, payer } = authorization;
-        const payment = payments.get(payment_id);
-        if (payment?.state === 'completed') return { payment, completedAt: payment.completed_at! };
-        if (payment?.state !== 'indeterminate' || payment.authorization_id !== id || !isForCall(payment) || !input)
-          return new Error(`payment ${payment_id} does not wait for the settlement of authorization ${id}`);
-        settlements.push({ payment, transactionHash });
-        due.push({ input, context, payment: { ...payment, transaction_hash: transactionHash }, payer });
-        // If a payment occurs twice in a group, the second item finds it completed.
-        Object.assign(payment, { state: 'completed', completed_at: payment.as_of });
-        return { payment, completedAt: payment.as_of };
-      });
-      if (due.length === 0) return completed;
-      tx.send(settled, settledValues(settlements));
-      await this.charge.execute(tx, due);
-      return completed;
+    return this.database.transaction((tx) => this.completeAll(tx, items));
+  }
+
+  private async completeAll(tx: Tx, items: Learned[]): Promise<(Completed | Error)[]> {
+    const payments = await this.reconcilePayment.lockAll(
+      tx,
+      items.map(({ authorization }) => authorization.payment_id),
+    );
+    const settlements: Settled[] = [];
+    const due: Due[] = [];
+    const completed = items.map(({ authorization, transactionHash, context, waiting }): Completed | Error => {
+      const { id, payment_id, settlement: input, payer } = authorization;
+      const payment = payments.get(payment_id);
+      if (payment?.state === 'completed') return { payment, completedAt: payment.completed_at! };
+      if (payment?.state !== 'indeterminate' || payment.authorization_id !== id || !isForCall(payment) || !input)
+        return new Error(`payment ${payment_id} does not wait for the settlement of authorization ${id}`);
+      settlements.push({ payment, transactionHash, waiting });
+      due.push({ input, context, payment: { ...payment, transaction_hash: transactionHash }, payer });
+      // If a payment occurs twice in a group, the second item finds it completed.
+      Object.assign(payment, { state: 'completed', completed_at: payment.as_of });
+      return { payment, completedAt: payment.as_of };
     });
+    if (due.length === 0) return completed;
+    tx.send(settled, settledValues(settlements));
+    this.charge.execute(tx, due);
+    return completed;
   }
 }
 
-const settledValues = (settlements: { payment: PaymentRow; transactionHash: string }[]): unknown[] =>
+interface Settled extends Pick<Learned, 'transactionHash' | 'waiting'> {
+  payment: PaymentRow;
+}
+type Refused = Extract<Settlement, { settled: false }>;
+
+const settledValues = (settlements: Settled[]): unknown[] =>
   settled.values({
-    settlements: settlements.map(({ payment, transactionHash }) => ({
+    settlements: settlements.map(({ payment, transactionHash, waiting }) => ({
       payment_id: payment.id,
       authorization_id: payment.authorization_id,
       transaction_hash: transactionHash,
+      is_unanswered: isForCall(payment) && !isAnswered(waiting),
     })),
   });
 
+/** Whether a request still waits for the answer, which it then gets. */
+function isAnswered(waiting: Waiting): boolean {
+  if (waiting.until > Date.now()) waiting.isAnswered = true;
+  return waiting.isAnswered === true;
+}
+
+const pauseAfter = ({ attempts }: AuthorizationRow): number =>
+  Math.min(FIRST_PAUSE_MS * 1.5 ** Math.min(attempts - 1, 20), MAX_PAUSE_MS);
+
 const unknown = (): Refusal => refuse(settlePayment, 'settlement_unknown', { retry_after_seconds: RETRY_SECONDS });
-
-export const toHeld = ({ payer, nonce, valid_before, payload, created_at }: AuthorizationRow): HeldAuthorization => ({
-  payer,
-  nonce,
-  validBefore: BigInt(Math.floor(valid_before.getTime() / 1_000)),
-  heldAt: created_at,
-  text: payload,
-});
-
-const isUsed = async (row: AuthorizationRow, { exact, requirements }: SignedPayment): Promise<boolean> =>
-  (await exact.witness.isUsed?.(toHeld(row), requirements)) ?? false;
-
-/** Whether the chain confirms the settlement; true if the chain cannot be asked. */
-const isConfirmed = (
-  transactionHash: string,
-  row: AuthorizationRow,
-  { exact, requirements }: SignedPayment,
-): Promise<boolean> => exact.witness.isSettledBy?.(transactionHash, toHeld(row), requirements) ?? Promise.resolve(true);

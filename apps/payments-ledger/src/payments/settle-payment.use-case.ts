@@ -10,20 +10,19 @@ import { SettleAuthorization } from './settle-authorization.js';
 
 type Input = InputOf<typeof settlePayment>;
 type Output = OutputOf<typeof settlePayment>;
-type Settlement = Pick<Due, 'input' | 'context'>;
+type DueCall = Pick<Due, 'input' | 'context'>;
 
 /** The result for a payment that a signed authorization pays: the money must move before the charge. */
 const NOT_MOVED_YET = Symbol('not moved yet');
 
 /**
- * Charges for delivered answers. One transaction for all answers that arrive together locks the payments, records the
- * journal, completes the payments with both receipts each, and writes the events. It takes six statements, three
- * round trips and one commit for a group of any size. A payment by signed authorization is first settled by its facilitator,
- * on its own.
+ * Charges for delivered answers. One transaction for all answers that arrive together locks the payments, completes
+ * them, and writes the events and the journal. It takes two round trips and one commit for a group of any size. A
+ * payment by signed authorization is first settled by its facilitator, on its own.
  */
 @Injectable()
 export class SettlePayment {
-  private readonly settlements = new GroupCommit<Settlement, Output | typeof NOT_MOVED_YET>((items) =>
+  private readonly settlements = new GroupCommit<DueCall, Output | typeof NOT_MOVED_YET>((items) =>
     this.settleAll(items),
   );
 
@@ -43,7 +42,7 @@ export class SettlePayment {
     return settled === NOT_MOVED_YET ? this.settleAuthorization.execute(input, context) : settled;
   }
 
-  private settleAll(items: Settlement[]): Promise<(Output | typeof NOT_MOVED_YET | Error)[]> {
+  private settleAll(items: DueCall[]): Promise<(Output | typeof NOT_MOVED_YET | Error)[]> {
     return this.database.transaction(async (tx) => {
       const payments = await this.reconcilePayment.lockAll(
         tx,
@@ -55,15 +54,14 @@ export class SettlePayment {
         if (payment && payment.authorization_id !== null) return NOT_MOVED_YET;
         if (payment?.state === 'completed' && payment.completed_at)
           return { paymentId: payment.id, completedAt: payment.completed_at.toISOString(), transfer: null };
-        if (payment?.state !== 'in_flight' || !isForCall(payment) || payment.fence !== item.input.fence)
-          return refuse(settlePayment, 'claim_lost', {});
+        if (payment?.state !== 'verified' || !isForCall(payment)) return refuse(settlePayment, 'not_payable', {});
         // A repeated settlement in the same group finds the payment completed.
         payment.state = 'completed';
         payment.completed_at = payment.as_of;
         due.push({ ...item, payment });
         return { paymentId: payment.id, completedAt: payment.as_of.toISOString(), transfer: null };
       });
-      await this.charge.execute(tx, due);
+      this.charge.execute(tx, due);
       return results;
     });
   }

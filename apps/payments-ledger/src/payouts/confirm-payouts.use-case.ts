@@ -30,7 +30,7 @@ const isRefund = sql(
   'SELECT EXISTS (SELECT 1 FROM refunds WHERE network = $1 AND transaction_hash = $2 AND log_index = $3) AS found',
 );
 const now = sql('payouts.now', 'SELECT clock_timestamp() AS at');
-const balance = sql('payouts.due', 'SELECT balance_micros FROM accounts WHERE address = $1');
+const balance = sql('payouts.due', 'SELECT balance_micros FROM balances WHERE address = $1');
 
 /** The result for one transfer of the transaction. */
 export interface Confirmation {
@@ -116,7 +116,7 @@ export class ConfirmPayouts {
       amount_micros: amountMicros,
       confirmed_at: at,
     };
-    await this.journal.record(tx, [{ entry, payout }], at);
+    this.journal.record(tx, [{ entry, payout }], at);
     const [due] = await tx.query<{ balance_micros: string }>(balance, [entry.postings[0]!.account.address]);
     return {
       ...found,

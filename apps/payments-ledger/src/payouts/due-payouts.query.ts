@@ -9,7 +9,7 @@ const due = sql(
   `SELECT d.seller_id, d.network, d.balance_micros, e.exported_at, now() AS as_of
    FROM (
      SELECT owner_id AS seller_id, split_part(address, ':earnings:x402:', 2) AS network, balance_micros
-     FROM accounts WHERE address LIKE 'agent:%:earnings:x402:%' AND balance_micros >= $1
+     FROM balances WHERE address LIKE 'agent:%:earnings:x402:%' AND balance_micros >= $1
    ) d
    LEFT JOIN LATERAL (
      SELECT max(w.exported_at) AS exported_at FROM payout_wallets w WHERE w.seller_id = d.seller_id AND w.network = d.network

@@ -9,13 +9,12 @@ import { safeBatch } from './safe-batch.js';
 
 const usd = (micros: Micros): string => formatDecimal(micros, 6);
 
-/** `npm run admin -- payouts export`. It changes no balance: a payout is posted when its transaction is confirmed. */
+/** `market-admin payouts export`. It changes no balance: a payout is posted when its transaction is confirmed. */
 export const exportPayouts: CommandDefinition = {
   name: 'payouts export',
   help:
-    'prints what you owe sellers of what signed payments paid you, by wallet, ' +
-    'as CSV or as a file for the Transaction Builder of a Safe; pays nothing, ' +
-    'and leaves out what an earlier export named until that is confirmed',
+    'prints what you owe sellers from signed payments, by wallet, as CSV or for the Transaction Builder of a ' +
+    'Safe; pays nothing, and leaves out earlier exports that are not confirmed',
   asks: ['identity'],
   options: {
     minimum: { help: 'least amount in US dollars' },
@@ -76,12 +75,12 @@ const toCsv = (payouts: (Omit<ExportedPayout, 'wallet'> & { wallet: Address | nu
     ),
   ].join('\n');
 
-/** `npm run admin -- payouts confirm`. */
+/** `market-admin payouts confirm`. */
 export const confirmPayouts: CommandDefinition = {
   name: 'payouts confirm',
   help:
-    'reads a final transaction of yours on its chain and posts what it paid to the wallets that were exported, ' +
-    'each transfer once; ends with 1 when one of its transfers is not explained by that',
+    'reads a final transaction of yours on its chain and posts what it paid to exported wallets, each transfer ' +
+    'once; ends with 1 if a transfer matches none',
   arguments: ['network', 'transaction'],
   options: { from: { help: 'address of yours that paid, where it is not the one that signed payments pay' } },
   async run(container, { operator, arguments: [network, transaction], options: { from } }) {

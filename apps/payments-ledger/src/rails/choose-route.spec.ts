@@ -1,18 +1,19 @@
 import type { Currency } from '@market/contracts';
 import fc from 'fast-check';
 import { chooseRoute, type RoutePreference } from './choose-route.js';
-import type { PaymentRail } from './payment-rail.js';
+import type { PaymentRail, Route } from './payment-rail.js';
 
 const BASE = 'eip155:84532';
 const DEVNET = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
-const railOf = (routes: [Currency, string, bigint][]): PaymentRail => ({
+const railOf = (routes: [Currency, string, bigint][], scheme: Route['scheme'] = 'deposit'): PaymentRail => ({
   id: 'test',
+  payout: null,
   routes: () =>
     routes.map(([currency, network, minimumMicros]) => ({
       currency,
       network,
       decimals: 6,
-      scheme: 'deposit',
+      scheme,
       minimumMicros,
       unitPriceMicros: null,
     })),
@@ -27,7 +28,13 @@ const rails = [
   ]),
 ];
 const choose = (wish: Partial<RoutePreference>, from = rails): string => {
-  const choice = chooseRoute(from, { preferredCurrency: 'USDC', priceMicros: 100_000n, mayFallBack: true, ...wish });
+  const choice = chooseRoute(from, {
+    preferredCurrency: 'USDC',
+    prefersSignature: true,
+    priceMicros: 100_000n,
+    mayFallBack: true,
+    ...wish,
+  });
   return choice.kind === 'chosen' ? choice.route.currency : choice.kind;
 };
 
@@ -59,6 +66,30 @@ describe('chooseRoute', () => {
     ['no currency on a chain that does not have it', { originChainId: BASE, originCurrency: 'SOL' }, 'unavailable'],
   ])('takes %s', (_name, wish, expected) => expect(choose(wish)).toBe(expected));
 
+  describe('where a signature pays USDC', () => {
+    const signed = [...rails, railOf([['USDC', BASE, 1_000n]], 'exact')];
+    it.each<[string, Partial<RoutePreference>, string]>([
+      ['it, whatever is preferred', { preferredCurrency: 'ETH', priceMicros: 200_000n }, 'USDC'],
+      ['it on the chain asked for', { preferredCurrency: 'ETH', priceMicros: 200_000n, originChainId: BASE }, 'USDC'],
+      ['the currency asked for', { originCurrency: 'ETH', priceMicros: 200_000n }, 'ETH'],
+      ['the preferred currency below its minimum', { preferredCurrency: 'SOL', priceMicros: 999n }, 'SOL'],
+      ['the preferred currency for what no call pays', { preferredCurrency: 'SOL', prefersSignature: false }, 'SOL'],
+      ['the preferred currency where it insists on it', { preferredCurrency: 'SOL', mayFallBack: false }, 'SOL'],
+    ])('takes %s', (_name, wish, expected) => expect(choose(wish, signed)).toBe(expected));
+
+    it('takes the deposit of a rail that takes signatures for it, too', () => {
+      const both = railOf([
+        ['SOL', DEVNET, 0n],
+        ['USDC', BASE, 100_000n],
+      ]);
+      const { routes } = both;
+      both.routes = () => [...routes(), { ...routes()[1]!, scheme: 'exact', minimumMicros: 1_000n }];
+      const wish = { preferredCurrency: 'SOL', prefersSignature: true, mayFallBack: true } as const;
+      expect(chooseRoute([both], { ...wish, priceMicros: 100_000n })).toMatchObject({ route: { scheme: 'deposit' } });
+      expect(chooseRoute([both], { ...wish, priceMicros: 99_999n })).toMatchObject({ route: { scheme: 'exact' } });
+    });
+  });
+
   it('has nothing where no rail is configured, and says so rather than naming a minimum', () => {
     expect(choose({}, [])).toBe('unavailable');
     expect(choose({ mayFallBack: false, preferredCurrency: 'SOL' }, [railOf([['USDC', BASE, 0n]])])).toBe(
@@ -79,6 +110,7 @@ describe('chooseRoute', () => {
       originCurrency: fc.option(currencies, { nil: undefined }),
       originChainId: fc.option(chains, { nil: undefined }),
       preferredCurrency: currencies,
+      prefersSignature: fc.boolean(),
       priceMicros: fc.bigInt({ min: 0n, max: 4n }),
       mayFallBack: fc.boolean(),
     });

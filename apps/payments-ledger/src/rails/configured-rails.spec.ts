@@ -16,36 +16,38 @@ const BY_RELAY = {
   PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: '0x2222222222222222222222222222222222222222',
 };
 
-function railsOf(env: Record<string, string>) {
+async function railsOf(env: Record<string, string>) {
   const problems: string[] = [];
   const config = paymentsLedgerConfig.parse(
     { PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 1).toString('base64'), ...env },
     problems,
   );
   if (problems.length > 0) throw new Error(problems.join());
-  return configuredRails(config, bus, new SellerWallets(bus)).map((rail) => [
+  return (await configuredRails(config, bus, new SellerWallets(bus))).map((rail) => [
     rail.id,
     ...rail.routes().map(({ network, currency }) => `${network}:${currency}`),
   ]);
 }
 
 describe('live payments', () => {
-  it('need a rail', () => {
+  it('need a rail', async () => {
     for (const env of [{}, { ...BY_RELAY, PAYMENTS_LEDGER_RELAY_URL: '' }])
-      expect(() => railsOf({ ...env, PAYMENTS_MODE: 'live' })).toThrow('PAYMENTS_MODE: live needs a payment rail');
-    expect(railsOf({ ...BY_RELAY, PAYMENTS_MODE: 'live' })).toHaveLength(1);
+      await expect(railsOf({ ...env, PAYMENTS_MODE: 'live' })).rejects.toThrow(
+        'PAYMENTS_MODE: live needs a payment rail',
+      );
+    expect(await railsOf({ ...BY_RELAY, PAYMENTS_MODE: 'live' })).toHaveLength(1);
   });
 });
 
 describe('the x402 rail', () => {
-  it('is off until it is turned on, and takes USDC on its chains then, also where no RPC server is known', () => {
-    expect(railsOf({})).toEqual([]);
+  it('is off until it is turned on, and takes USDC on its chains then, also where no RPC server is known', async () => {
+    expect(await railsOf({})).toEqual([]);
     for (const payTo of [{}, { ...TO_OPERATOR, PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: `0x${'1'.repeat(40)}` }])
-      expect(railsOf({ ...BY_X402, ...payTo, PAYMENTS_MODE: 'live' })).toEqual([
+      expect(await railsOf({ ...BY_X402, ...payTo, PAYMENTS_MODE: 'live' })).toEqual([
         ['x402', 'eip155:8453:USDC', 'eip155:137:USDC'],
       ]);
     expect(
-      railsOf({
+      await railsOf({
         ...BY_X402,
         PAYMENTS_LEDGER_X402_CHAINS: 'eip155:43114',
         PAYMENTS_LEDGER_X402_USDC: 'eip155:43114=0xb97ef9ef8734c71904d8002f8b6bc66dd9c48a6e',
@@ -85,31 +87,46 @@ describe('the x402 rail', () => {
       { PAYMENTS_LEDGER_X402_CHAINS: 'eip155:43114' },
       'PAYMENTS_LEDGER_X402_USDC: names no contract on eip155:43114',
     ],
+    [
+      'a token whose name nobody knows',
+      {
+        PAYMENTS_LEDGER_X402_CHAINS: 'eip155:31337',
+        PAYMENTS_LEDGER_X402_USDC: 'eip155:31337=0xb97ef9ef8734c71904d8002f8b6bc66dd9c48a6e',
+      },
+      'PAYMENTS_LEDGER_X402_EIP712: names no token of eip155:31337',
+    ],
+    [
+      'a name without a version',
+      { PAYMENTS_LEDGER_X402_EIP712: 'eip155:8453=USD Coin' },
+      'PAYMENTS_LEDGER_X402_EIP712: it is a list',
+    ],
     ['a chain that is none', { PAYMENTS_LEDGER_X402_CHAINS: 'base' }, 'PAYMENTS_LEDGER_X402_CHAINS: it is a list'],
     [
       'three servers of a chain',
       { PAYMENTS_LEDGER_X402_CHAINS: 'eip155:8453=https://a|https://b|https://c' },
       'PAYMENTS_LEDGER_X402_CHAINS: eip155:8453 takes one or two',
     ],
-  ])('does not start with %s', (_name, env, problem) => expect(() => railsOf({ ...BY_X402, ...env })).toThrow(problem));
+  ])('does not start with %s', (_name, env, problem) =>
+    expect(railsOf({ ...BY_X402, ...env })).rejects.toThrow(problem),
+  );
 });
 
 describe('the Relay rail', () => {
-  it('is off until it is turned on, and has the usual routes then or those that are named', () => {
-    expect(railsOf({})).toEqual([]);
-    expect(railsOf(BY_RELAY)).toEqual([
+  it('is off until it is turned on, and has the usual routes then or those that are named', async () => {
+    expect(await railsOf({})).toEqual([]);
+    expect(await railsOf(BY_RELAY)).toEqual([
       ['relay', 'eip155:8453:ETH', 'eip155:42161:USDC', 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:SOL'],
     ]);
     expect(
-      railsOf({
+      await railsOf({
         ...BY_RELAY,
         PAYMENTS_LEDGER_RELAY_ROUTES: 'eip155:11155111:ETH',
         PAYMENTS_LEDGER_RELAY_DESTINATION: 'eip155:84532:USDC',
       }),
     ).toEqual([['relay', 'eip155:11155111:ETH']]);
-    expect(railsOf({ ...BY_RELAY, PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: '', PAYMENTS_LEDGER_FEE_BPS: '0' })[0]![0]).toBe(
-      'relay',
-    );
+    expect(
+      (await railsOf({ ...BY_RELAY, PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: '', PAYMENTS_LEDGER_FEE_BPS: '0' }))[0]![0],
+    ).toBe('relay');
   });
 
   it.each([
@@ -136,6 +153,6 @@ describe('the Relay rail', () => {
       'PAYMENTS_LEDGER_RELAY_DESTINATION: must be USDC',
     ],
   ])('does not start with %s', (_name, env, problem) =>
-    expect(() => railsOf({ ...BY_RELAY, ...env })).toThrow(problem),
+    expect(railsOf({ ...BY_RELAY, ...env })).rejects.toThrow(problem),
   );
 });

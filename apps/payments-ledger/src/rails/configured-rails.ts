@@ -1,51 +1,52 @@
 import type { MessageBus } from '@market/messaging';
+import { Logger } from '@nestjs/common';
 import type { PaymentsLedgerConfig } from '../config.js';
 import type { PaymentRail, PricedOffer } from './payment-rail.js';
 import { RelayRail } from './relay/relay.rail.js';
 import type { SellerWallets } from './seller-wallets.js';
 import { AuthorizationsOnChain } from './x402/authorizations-on-chain.js';
+import { configuredFacilitators } from './x402/configured-facilitators.js';
 import { evmRequirements } from './x402/exact-evm.js';
 import { solanaRequirements } from './x402/exact-solana.js';
-import type { Facilitator } from './x402/facilitator.js';
-import { HttpFacilitator } from './x402/http-facilitator.js';
-import { LocalFacilitator } from './x402/local-facilitator.js';
-import { LocalSolanaFacilitator } from './x402/local-solana-facilitator.js';
+import { withTokenDomains } from './x402/token-facts.js';
 import { TransactionsOnSolana } from './x402/transactions-on-solana.js';
 import { X402Rail } from './x402/x402.rail.js';
 import { evmChainsOf, solanaChainsOf } from './x402/x402-settings.js';
 
 /** Returns the rails that the operator's variables enable. */
-export const configuredRails = (
+export const configuredRails = async (
   config: PaymentsLedgerConfig,
   bus: MessageBus,
   sellers: SellerWallets,
-): PaymentRail[] => [...x402Rails(config, sellers), ...relayRails(config, bus)];
+): Promise<PaymentRail[]> => [...(await x402Rails(config, sellers)), ...relayRails(config, bus)];
 
-function x402Rails(config: PaymentsLedgerConfig, sellers: SellerWallets): PaymentRail[] {
-  const { x402Chains, facilitatorKey, facilitatorSolanaKey } = config;
+async function x402Rails(config: PaymentsLedgerConfig, sellers: SellerWallets): Promise<PaymentRail[]> {
+  const { x402Chains } = config;
   const payTo = config.x402PayTo === 'seller' ? sellers : config.x402PayToAddress;
   if (!x402Chains || !payTo) return [];
-  const [evm, solana] = [evmChainsOf(x402Chains, config.x402Usdc), solanaChainsOf(x402Chains)];
-  const remote = remoteFacilitator(config);
+  const logger = new Logger('Rails');
+  const evm = await withTokenDomains(
+    evmChainsOf(x402Chains, config.x402Usdc, config.x402Eip712),
+    config.x402RpcTimeoutMs,
+    (message) => logger.warn(message),
+  );
+  const solana = solanaChainsOf(x402Chains);
+  const { facilitators } = configuredFacilitators(config, evm, solana);
   const minimumMicros = BigInt(config.minimumX402Micros);
   const rails: PaymentRail[] = [];
-  const onEvm = remote ?? (facilitatorKey && new LocalFacilitator(evm, facilitatorKey));
-  if (onEvm && evm.length > 0) {
+  if (evm.length > 0) {
     const networks = evm.map((chain) => ({
       network: chain.network,
       witness: new AuthorizationsOnChain(chain, config.x402RpcTimeoutMs),
-      requirements: (offer: PricedOffer) => evmRequirements(offer, chain.usdc),
+      requirements: (offer: PricedOffer) => evmRequirements(offer, chain.usdc, chain.domain!),
     }));
-    rails.push(new X402Rail({ id: 'x402', chainType: 'evm', payTo, networks, minimumMicros, facilitator: onEvm }));
+    rails.push(new X402Rail({ id: 'x402', chainType: 'evm', payTo, networks, minimumMicros, facilitators }));
   }
-  const onSolana = remote ?? (facilitatorSolanaKey && new LocalSolanaFacilitator(solana, facilitatorSolanaKey));
-  if (onSolana && solana.length > 0) {
-    // Requests the fee payer in advance, so that it is known for the first offer.
-    onSolana.feePayerOf(solana[0]!.network);
+  if (solana.length > 0) {
     const networks = solana.map((chain) => ({
       network: chain.network,
       witness: new TransactionsOnSolana(chain, config.x402RpcTimeoutMs),
-      requirements: (offer: PricedOffer, feePayer = onSolana.feePayerOf(chain.network)) =>
+      requirements: (offer: PricedOffer, feePayer = facilitators.feePayerOf(chain.network)) =>
         feePayer === null ? null : solanaRequirements(offer, chain.usdc, feePayer),
     }));
     rails.push(
@@ -55,19 +56,12 @@ function x402Rails(config: PaymentsLedgerConfig, sellers: SellerWallets): Paymen
         payTo: sellers,
         networks,
         minimumMicros,
-        facilitator: onSolana,
+        facilitators,
       }),
     );
   }
   return rails;
 }
-
-const remoteFacilitator = ({
-  facilitatorUrl: url,
-  facilitatorApiKey: apiKey,
-  facilitatorTimeoutMs: timeoutMs,
-}: PaymentsLedgerConfig): Facilitator | undefined =>
-  url ? new HttpFacilitator({ url, apiKey, timeoutMs }) : undefined;
 
 /** Relay comes last, because a transfer between two wallets of one chain costs less. */
 function relayRails(config: PaymentsLedgerConfig, bus: MessageBus): PaymentRail[] {
@@ -92,6 +86,7 @@ function relayRails(config: PaymentsLedgerConfig, bus: MessageBus): PaymentRail[
         mostCostMicros: BigInt(config.relayMaxCostMicros),
         quotesPerMinute: config.relayQuotesPerMinute,
         statusesPerMinute: config.relayStatusesPerMinute,
+        statusIntervalMs: config.relayStatusIntervalMs,
         timeoutMs: config.relayTimeoutMs,
       },
       bus,

@@ -7,6 +7,10 @@ export interface ExactRoute {
   route: Route & { unitPriceMicros: bigint };
 }
 
+/** The routes on which offers are made now. */
+export const openExactRoutes = (rails: PaymentRail[]): ExactRoute[] =>
+  exactRoutes(rails).filter(({ route }) => route.closed === undefined);
+
 /** Returns one route for each chain, of the first rail that serves the chain. */
 export function exactRoutes(rails: PaymentRail[]): ExactRoute[] {
   const routes = new Map<string, ExactRoute>();

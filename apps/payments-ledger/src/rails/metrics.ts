@@ -1,5 +1,11 @@
 import { SpanKind, traceStep } from '@market/tracing';
-import { Histogram } from 'prom-client';
+import { Gauge, Histogram } from 'prom-client';
+
+export const affordableSettlements = new Gauge({
+  name: 'market_affordable_settlements',
+  help: 'Settlements that the balance of the account which pays for them still covers at the current price, by network',
+  labelNames: ['network', 'account'] as const,
+});
 
 type Provider = 'facilitator' | 'rpc' | 'relay';
 

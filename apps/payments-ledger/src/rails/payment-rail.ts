@@ -3,8 +3,10 @@ import type { Micros } from '@market/kernel';
 import type { RequestContext } from '@market/messaging';
 import type { Tx } from '@market/persistence';
 import type { Observation } from '../payments/payment-state.js';
+import type { ChainType } from './seller-wallets.js';
 import type { ExactRequirements } from './x402/exact-payment.js';
-import type { Facilitator, SettlementWitness } from './x402/facilitator.js';
+import type { SettlementWitness } from './x402/facilitator.js';
+import type { Facilitators } from './x402/facilitators.js';
 
 /** A currency on a chain, and the scheme by which it is paid there. */
 export interface Route {
@@ -16,6 +18,10 @@ export interface Route {
   scheme: 'deposit' | 'exact';
   /** The lowest price, in micros, that can be paid over this route. */
   minimumMicros: Micros;
+  /** Only for requests that name no currency, because another route of the same currency and chain has a minimum. */
+  isDefaultOnly?: true;
+  /** Why no offer is made on this route now; absent if offers are made. */
+  closed?: string;
   /** The price of one whole unit in USD micros; null if the rail gets the amount of each offer from its provider. */
   unitPriceMicros: Micros | null;
 }
@@ -60,9 +66,16 @@ export interface Opening {
   recheckAt?: Date;
 }
 
+/**
+ * How new an observation has to be. `recent`: a buyer asks, perhaps again and again, and gets what was seen a moment
+ * ago. `current`, unless said: an offer ends by it. `announced`: the provider said itself that something changed.
+ */
+export type Freshness = 'recent' | 'current' | 'announced';
+
 /** The data that a rail needs to find the money for an offer. */
 export interface WatchedOffer {
   paymentId: string;
+  buyerId: string;
   relayRequestId: string;
   route: Pick<Route, 'currency' | 'network'>;
   amountBaseUnits: bigint;
@@ -91,14 +104,20 @@ export interface PaymentRail {
   readonly local?: true;
   /** An external provider opens the offers. It is asked as rarely as possible, and never while a live offer exists. */
   readonly external?: true;
+  /**
+   * Where the rail pays the wallets of sellers, and whether it can pay no other sellers; null if it pays the operator.
+   */
+  readonly payout: { chainType: ChainType; networks: string[]; isRequired: boolean } | null;
   routes(): Route[];
   /**
    * Called for every quote. Unless the rail is `external`, its only I/O is the lookup by `SellerWallets`. @throws
    * Refusal of `createOffer` if the provider opens no offer.
    */
   open(draft: DraftOffer, context: RequestContext): Opening | Promise<Opening>;
-  /** @param through the transaction in which a `local` rail reads the transfers. */
-  observe(offer: WatchedOffer, through?: Pick<Tx, 'query'>): Promise<Observation>;
+  /**
+   * @param through the transaction in which a `local` rail reads the transfers.
+   */
+  observe(offer: WatchedOffer, through?: Pick<Tx, 'query'>, freshness?: Freshness): Promise<Observation>;
   /**
    * For a provider that holds money in transit: what it did with money that it received for an offer and did not
    * deliver. Null if it received none.
@@ -122,7 +141,7 @@ export interface PaymentRail {
      * names now.
      */
     requirements(offer: PricedOffer, feePayer?: string): ExactRequirements | null;
-    readonly facilitator: Facilitator;
+    readonly facilitators: Facilitators;
     /**
      * Reports the outcome of an authorization. `isUsed` and `isSettledBy` exist if a party other than the facilitator
      * can report it.
@@ -138,6 +157,9 @@ export function baseUnitsOf(
 ): bigint {
   return (price * 10n ** BigInt(decimals) + unitPriceMicros - 1n) / unitPriceMicros;
 }
+
+/** The rail whose money is play money. */
+export const PLAY_RAIL = 'sandbox';
 
 /** One USDC counts as one dollar. */
 export const USDC_TERMS = { currency: 'USDC', decimals: 6, unitPriceMicros: 1_000_000n } as const;

@@ -25,9 +25,14 @@ export class SellerWallets {
   }
 
   /** Returns the wallets in the order of `sellerIds`; null for a seller without one. */
-  async find(sellerIds: readonly string[], chainType: ChainType, context: RequestContext): Promise<(string | null)[]> {
+  async find(
+    sellerIds: readonly string[],
+    chainType: ChainType,
+    context: RequestContext,
+    forceRefresh = false,
+  ): Promise<(string | null)[]> {
     const known = this.known[chainType];
-    const found = await Promise.all(sellerIds.map((sellerId) => known.forceFetch(sellerId, { context })));
+    const found = await Promise.all(sellerIds.map((sellerId) => known.forceFetch(sellerId, { context, forceRefresh })));
     return found.map((address) => address || null);
   }
 

@@ -3,12 +3,12 @@ import { ReconcileSettlements, type Reconciled } from './reconcile-settlements.j
 
 const FIRST = '00000000-0000-0000-0000-000000000000';
 
-/** `npm run admin -- books reconcile`. It can run while the services run. */
+/** `market-admin books reconcile`. It can run while the services run. */
 export const reconcileBooks: CommandDefinition = {
   name: 'books reconcile',
   help:
-    'asks chains and Relay about every settlement and prints those that are not as the books say; ' +
-    'ends with 1 when one is unexplained, or somebody does not tell',
+    'asks chains and Relay about every settlement and prints those that they contradict or do not confirm; ends ' +
+    'with 1 if there are any',
   async run(container) {
     const settlements = container.get(ReconcileSettlements);
     const lines: string[] = [];

@@ -4,7 +4,7 @@ import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { Authorizations } from '../payments/authorizations.js';
 import { messageOf } from '../payments/message-of.js';
 import { paymentColumns, watchedOffer, type PaymentRow } from '../payments/payment.js';
-import { toHeld, type AuthorizationRow } from '../payments/settle-authorization.js';
+import { toHeld, type AuthorizationRow } from '../payments/authorization-rows.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import { TransactionNotFoundError } from '../rails/x402/facilitator.js';
 
@@ -13,7 +13,7 @@ import { TransactionNotFoundError } from '../rails/x402/facilitator.js';
  * was refused or lapsed.
  */
 const settlements = `FROM payments p LEFT JOIN reconciliations r ON r.payment_id = p.id
-   WHERE p.id > $1 AND p.rail <> 'sandbox' AND p.state NOT IN ('pending', 'underpaid', 'verified', 'in_flight', 'indeterminate')
+   WHERE p.id > $1 AND p.rail <> 'sandbox' AND p.state NOT IN ('pending', 'underpaid', 'verified', 'indeterminate')
      AND (p.transaction_hash IS NOT NULL OR p.state IN ('completed', 'failed', 'refund_due') OR EXISTS (
        SELECT 1 FROM authorizations a WHERE a.payment_id = p.id AND a.state IN ('refused', 'lapsed')))`;
 const all = sql('payments.to-reconcile', `SELECT ${paymentColumns('p')} ${settlements} ORDER BY p.id LIMIT $2`);

@@ -58,7 +58,7 @@ export class CompleteRefund {
       reason,
       owedBy,
     });
-    await this.journal.record(tx, [{ entry, payment, refund, context }], payment.as_of);
+    this.journal.record(tx, [{ entry, payment, refund, context }], payment.as_of);
     if (refund.is_whole) await tx.query(close, [payment.id]);
     if (owedBy === 'seller') await this.standings.review(tx, sellerId, context);
     this.outbox.add(

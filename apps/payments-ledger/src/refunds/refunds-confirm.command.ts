@@ -7,7 +7,7 @@ import { ConfirmRefund } from './confirm-refund.use-case.js';
 /** Confirms refunds that the operator owes, or that it pays in place of a seller. */
 export const refundsConfirm: CommandDefinition = {
   name: 'refunds confirm',
-  help: 'takes a transaction as the payment of a refund, once its chain shows the transfer to the buyer',
+  help: 'confirms that a transaction paid a refund, once its chain shows the transfer to the buyer',
   arguments: ['refund id', 'transaction'],
   async run(container, { operator, arguments: [refundId, transaction] }) {
     if (!isUuid(refundId!) || !TRANSACTION_ID_PATTERN.test(transaction!))

@@ -3,22 +3,17 @@ import { sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Journal } from '../journal/journal.js';
 import { subscriptionStarted } from '../journal/posting.js';
-import { paidTo, splitOf, type SubscriptionPaymentRow } from '../payments/payment.js';
-import { receiptsOf } from '../payments/receipt.js';
+import { feeReceivedMicros, paidTo, splitOf, type SubscriptionPaymentRow } from '../payments/payment.js';
 import { Subscriptions } from './subscriptions.js';
 
 const findPayer = sql('authorizations.payer', 'SELECT payer FROM authorizations WHERE id = $1');
 const complete = sql(
   'payments.complete-subscription',
-  `WITH completed AS (
-     UPDATE payments SET state = 'completed', completed_at = $2 WHERE id = $1
-   )
-   INSERT INTO receipts (id, payment_id, recipient_type, recipient_id, created_at)
-   VALUES ($3, $1, 'buyer', $4, $2), ($5, $1, 'seller', $6, $2)`,
+  `UPDATE payments SET state = 'completed', completed_at = $2 WHERE id = $1`,
 );
 
 /**
- * Starts the subscription of a payment in the caller's transaction: payment, journal, receipts, subscription and event.
+ * Starts the subscription of a payment in the caller's transaction: payment, subscription, event and journal.
  */
 @Injectable()
 export class StartSubscription {
@@ -42,6 +37,7 @@ export class StartSubscription {
         listing: { id: payment.listing_id, name: payment.listing_name, slug: payment.listing_slug },
         pricingModel: payment.pricing_model,
         priceMicros: BigInt(payment.gross_micros),
+        feeReceivedMicros: feeReceivedMicros(payment),
         paymentId,
       },
       context,
@@ -49,7 +45,7 @@ export class StartSubscription {
     if (!started) return false;
     const [authorization] =
       payment.authorization_id === null ? [] : await tx.query<{ payer: string }>(findPayer, [payment.authorization_id]);
-    const { buyer, seller } = receiptsOf(payment, at);
+    tx.send(complete, [paymentId, at]);
     const entry = subscriptionStarted({
       paymentId,
       buyerId: consumerId,
@@ -57,12 +53,7 @@ export class StartSubscription {
       money: splitOf(payment),
       paid: paidTo(payment),
     });
-    await this.journal.record(
-      tx,
-      [{ entry, payment, sale: { payer: authorization?.payer ?? null, buyer, seller } }],
-      at,
-    );
-    await tx.query(complete, [paymentId, at, buyer.id, buyer.recipient_id, seller.id, seller.recipient_id]);
+    this.journal.record(tx, [{ entry, payment, sale: { payer: authorization?.payer ?? null } }], at);
     return true;
   }
 }

@@ -56,6 +56,7 @@ export class SubscriptionOffers {
         },
         context,
       ),
+      context,
     );
   }
 
@@ -70,17 +71,17 @@ export class SubscriptionOffers {
       pricingModel,
     ]);
     if (row?.reserved_on === null) await this.budgets.check(row, context);
-    return row && this.toView(row);
+    return row && this.toView(row, context);
   }
 
-  private toView(row: PaymentRow): SubscriptionOffer {
+  private async toView(row: PaymentRow, context: RequestContext): Promise<SubscriptionOffer> {
     return {
       payment_id: row.id,
       status: row.state,
       requirements: requirementsOf(row),
       fees: feesOf(row),
       provider: row.rail,
-      x402: this.authorizations.requirementsOf(row),
+      x402: await this.authorizations.acceptsOf(row, context),
     };
   }
 }

@@ -13,6 +13,8 @@ export interface NewSubscription {
   listing: { id: string; name: string; slug: string };
   pricingModel: PricingModel;
   priceMicros: Micros;
+  /** See `subscriptionStarted`. */
+  feeReceivedMicros?: string;
   /** Null for a free subscription, which has no end. */
   paymentId: string | null;
 }
@@ -65,7 +67,7 @@ export class Subscriptions {
     wanted: NewSubscription,
     context: Pick<RequestContext, 'requestId' | 'traceparent'>,
   ): Promise<SubscriptionRow | undefined> {
-    const { consumerId, sellerId, listing, pricingModel, priceMicros, paymentId } = wanted;
+    const { consumerId, sellerId, listing, pricingModel, priceMicros, feeReceivedMicros = '0', paymentId } = wanted;
     await this.emitEnded(tx, await tx.query<EndedRow>(expireCurrent, [consumerId, listing.id]), context);
     const [started] = await tx.query<SubscriptionRow>(insert, [
       newId(),
@@ -87,6 +89,7 @@ export class Subscriptions {
       listingId: listing.id,
       pricingModel,
       grossMicros: priceMicros.toString(),
+      feeReceivedMicros,
       startedAt: started.created_at.toISOString(),
     };
     this.outbox.add(tx, subscriptionStarted, payload, context);

@@ -125,7 +125,7 @@ export class VerifyPayment {
       if (mayGetMoney(payment.state)) await this.paySandbox.pay(payment.id, read.outcome, context);
     }
     if (payment.authorization_id !== null) return this.paySigned(payment, undefined, context);
-    return mayGetMoney(payment.state) ? this.reconcilePayment.reconcile(payment.id, context) : { payment };
+    return mayGetMoney(payment.state) ? this.reconcilePayment.reconcile(payment.id, context, 'recent') : { payment };
   }
 
   /**
@@ -147,7 +147,7 @@ export class VerifyPayment {
     if (active !== undefined) throw refuse(verifyPayment, 'already_subscribed', { subscription_id: active });
     if (isPending) {
       await this.budgets.check(payment, context);
-      const examined = await this.authorizations.examine(payment, authorization, 0);
+      const examined = await this.authorizations.examine(payment, authorization, 0, context);
       const holding =
         'rejected' in examined
           ? examined

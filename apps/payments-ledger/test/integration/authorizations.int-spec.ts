@@ -1,6 +1,5 @@
 import { getBalance, paymentCompleted, paymentRefundDue } from '@market/contracts/payments-ledger';
-import { newId } from '@market/kernel';
-import { eventually } from '@market/testing';
+import { eventually, withClient } from '@market/testing';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Hash } from 'viem';
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts';
@@ -11,12 +10,12 @@ import { Facilitator, onTheWire, type Settlement } from '../../src/rails/x402/fa
 import { SandboxFacilitator } from '../../src/rails/x402/sandbox-facilitator.js';
 import {
   as,
-  asClaimed,
+  asAuthorized,
   digestOf,
   newOrder,
   reasonOf,
   startLedger,
-  type Claimed,
+  type Authorized,
   type LedgerHarness,
   type Offered,
   type Order,
@@ -41,13 +40,13 @@ describe('a payment by signed authorization', () => {
   afterAll(() => harness.stop());
 
   const claimWith = async (order: Order, offered: Offered, authorization: string) =>
-    harness.claim(order, offered, { authorization });
+    harness.authorize(order, offered, { authorization });
   const held = async (
     order = newOrder(),
-  ): Promise<{ order: Order; offered: Offered; claim: Claimed; authorization: string }> => {
+  ): Promise<{ order: Order; offered: Offered; claim: Authorized; authorization: string }> => {
     const offered = await harness.quote(order);
     const authorization = await signed(offered);
-    return { order, offered, claim: asClaimed(await claimWith(order, offered, authorization)), authorization };
+    return { order, offered, claim: asAuthorized(await claimWith(order, offered, authorization)), authorization };
   };
   const transfersFor = async (paymentId: string): Promise<number> =>
     (await harness.db.inspect(`SELECT 1 FROM payments_ledger.sandbox_transfers WHERE payment_id = '${paymentId}'`))
@@ -55,7 +54,7 @@ describe('a payment by signed authorization', () => {
 
   it('is claimed without any money moved, and moves it when the answer is settled, once', async () => {
     const { order, offered, claim } = await held();
-    expect(claim).toMatchObject({ fence: 1, transactionHash: null });
+    expect(claim).toMatchObject({ transactionHash: null });
     expect(await transfersFor(claim.paymentId)).toBe(0);
     const settled = await harness.settle(claim);
     expect(settled.transfer).toEqual({
@@ -66,7 +65,7 @@ describe('a payment by signed authorization', () => {
     });
     expect(await harness.settle(claim)).toEqual(settled);
     expect(await transfersFor(claim.paymentId)).toBe(1);
-    expect(await harness.claim(order, offered)).toEqual({
+    expect(await harness.authorize(order, offered)).toEqual({
       outcome: 'completed',
       gatewayRequestId: claim.gatewayRequestId,
       transfer: settled.transfer,
@@ -98,8 +97,11 @@ describe('a payment by signed authorization', () => {
     const offered = await harness.quote(order);
     const authorization = await signed(offered);
     const claims = await Promise.all(Array.from({ length: 32 }, () => claimWith(order, offered, authorization)));
-    expect(claims.filter(({ outcome }) => outcome === 'claimed')).toHaveLength(1);
-    expect(claims.every(({ outcome }) => outcome === 'claimed' || outcome === 'in_flight')).toBe(true);
+    expect(claims.map(({ outcome }) => outcome)).toEqual(claims.map(() => 'authorized'));
+    const rows = await harness.db.inspect('SELECT 1 FROM payments_ledger.authorizations WHERE payment_id = $1', [
+      offered.offer.payment_id,
+    ]);
+    expect(rows).toHaveLength(1);
   });
 
   it('settles once for 32 who settle together, and those who come meanwhile are told to come again', async () => {
@@ -115,15 +117,14 @@ describe('a payment by signed authorization', () => {
   it('stays good for another try of a call that was not delivered, and costs nothing when none succeeds', async () => {
     const { order, offered, claim } = await held();
     await harness.release(claim);
-    const second = asClaimed(await harness.claim(order, offered));
-    expect(second.fence).toBe(2);
+    const second = asAuthorized(await harness.authorize(order, offered));
     await harness.release(second);
     await harness.db.inspect(
       `UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = '${claim.paymentId}'`,
     );
     await ledgerParts(harness.db.database).expirePayments.run();
     expect(await harness.stateOf(claim.paymentId)).toBe('cancelled');
-    expect(await harness.claim(order, offered)).toEqual({ outcome: 'not_payable', reason: 'cancelled' });
+    expect(await harness.authorize(order, offered)).toEqual({ outcome: 'not_payable', reason: 'cancelled' });
     expect(await transfersFor(claim.paymentId)).toBe(0);
     expect((await harness.quote(order)).offer.relay_request_id).not.toBe(offered.offer.relay_request_id);
   });
@@ -139,7 +140,7 @@ describe('a payment by signed authorization', () => {
     await harness.db.inspect(
       `UPDATE payments_ledger.sandbox_transfers SET final_at = now() WHERE payment_id = '${offered.offer.payment_id}'`,
     );
-    await harness.settle(asClaimed(await harness.claim(order, offered)));
+    await harness.settle(asAuthorized(await harness.authorize(order, offered)));
     expect(await transfersFor(offered.offer.payment_id)).toBe(1);
   });
 
@@ -152,7 +153,7 @@ describe('a payment by signed authorization', () => {
         claimWith(order, offered, authorization),
         harness.pay(order, offered, 'pending'),
       ]);
-      if (claim.outcome === 'claimed') await harness.settle(claim);
+      if (claim.outcome === 'authorized') await harness.settle(claim);
       expect(await transfersFor(offered.offer.payment_id)).toBe(1);
     }
   });
@@ -169,7 +170,7 @@ describe('a payment by signed authorization', () => {
     const offered = await harness.quote(order);
     const authorization = await signed(offered);
     await harness.pay(order, offered);
-    const claim = asClaimed(await claimWith(order, offered, authorization));
+    const claim = asAuthorized(await claimWith(order, offered, authorization));
     expect(claim.transactionHash).not.toBeNull();
     expect((await harness.settle(claim)).transfer).toBeNull();
     expect(await transfersFor(claim.paymentId)).toBe(1);
@@ -203,7 +204,7 @@ describe('a payment by signed authorization', () => {
       reason,
       offer: offered.offer,
     });
-    expect(asClaimed(await claimWith(order, offered, await signed(offered))).fence).toBe(1);
+    asAuthorized(await claimWith(order, offered, await signed(offered)));
   });
 
   it('pays no other offer with the terms that it names', async () => {
@@ -225,13 +226,13 @@ describe('a payment by signed authorization', () => {
     const authorization = await signed(offers[0]!);
     const handIn = (n: number) => claimWith(orders[n]!, offers[n]!, movedTo(offers[n]!, authorization));
     const claims = await Promise.all(orders.map((_, n) => handIn(n)));
-    const winner = claims.findIndex(({ outcome }) => outcome === 'claimed');
+    const winner = claims.findIndex(({ outcome }) => outcome === 'authorized');
     const used = { outcome: 'rejected', reason: 'invalid_exact_evm_nonce_already_used' };
     expect(claims.filter((_, n) => n !== winner)).toEqual(
       Array.from({ length: 99 }, () => expect.objectContaining(used) as unknown),
     );
     // The authorization stays bound to its call after a release, after a lapse and after a refusal.
-    const [claim, other] = [asClaimed(claims[winner]!), winner === 0 ? 1 : 0];
+    const [claim, other] = [asAuthorized(claims[winner]!), winner === 0 ? 1 : 0];
     await harness.release(claim);
     expect(await handIn(other)).toMatchObject(used);
     await harness.db.inspect(
@@ -246,7 +247,7 @@ describe('a payment by signed authorization', () => {
   it('pays no offer of another seller, whose wallet it does not name', async () => {
     const [order, other] = [newOrder(), newOrder()];
     const [offered, elsewhere] = [await harness.quote(order), await harness.quote(other)];
-    expect([offered, elsewhere].map(({ offer }) => offer.x402!.payTo)).toEqual(
+    expect([offered, elsewhere].map(({ offer }) => offer.x402[0]!.payTo)).toEqual(
       [order, other].map(({ listing }) => payoutOf(listing.sellerId)),
     );
     expect(await claimWith(other, elsewhere, movedTo(elsewhere, await signed(offered)))).toMatchObject({
@@ -262,9 +263,9 @@ describe('a payment by signed authorization', () => {
     const wallet = privateKeyToAccount(generatePrivateKey()).address;
     harness.wallets!.set(sellerId, wallet);
     expect((await harness.quote(order)).offer).toEqual(offered.offer);
-    expect(asClaimed(await claimWith(order, offered, await signed(offered))).fence).toBe(1);
+    asAuthorized(await claimWith(order, offered, await signed(offered)));
     await eventually(async () =>
-      expect((await harness.quote({ ...newOrder(), listing: order.listing })).offer.x402!.payTo).toBe(wallet),
+      expect((await harness.quote({ ...newOrder(), listing: order.listing })).offer.x402[0]!.payTo).toBe(wallet),
     );
   });
 
@@ -272,8 +273,8 @@ describe('a payment by signed authorization', () => {
     const order = newOrder();
     harness.wallets!.set(order.listing.sellerId, null);
     const offered = await harness.quote(order);
-    expect(offered.offer.x402!.payTo).toBe('0x5A4dB0c500000000000000000000000000000402');
-    await harness.settle(asClaimed(await claimWith(order, offered, await signed(offered))));
+    expect(offered.offer.x402[0]!.payTo).toBe('0x5A4dB0c500000000000000000000000000000402');
+    await harness.settle(asAuthorized(await claimWith(order, offered, await signed(offered))));
   });
 
   it("opens nothing to a stranger who has seen it: the offer is the buyer's", async () => {
@@ -287,29 +288,35 @@ describe('a payment by signed authorization', () => {
 
 /** A facilitator that follows a script of outcomes, before or after the money has moved. */
 class Scripted extends Facilitator {
+  readonly id = 'sandbox';
   calls = 0;
   readonly seen: unknown[] = [];
   script: ('move' | 'move-and-break' | 'break' | 'refuse' | 'refuse-late')[] = [];
+  /** Whether the payer holds too little since a refusal, which `verify` says too. */
+  private isPoor = false;
   /** A late refusal waits for this promise. */
   late: Promise<unknown> = Promise.resolve();
   constructor(private readonly sandbox: SandboxFacilitator) {
     super();
   }
   verify(...args: Parameters<Facilitator['verify']>) {
-    this.seen.push(onTheWire(...args));
-    return Promise.resolve({ valid: true } as const);
+    this.seen.push(onTheWire(args[0], args[1]));
+    return Promise.resolve(
+      this.isPoor ? ({ valid: false, reason: 'insufficient_funds' } as const) : ({ valid: true } as const),
+    );
   }
   settlementOf(...args: Parameters<SandboxFacilitator['settlementOf']>): Promise<Settlement | null> {
     return this.sandbox.settlementOf(...args);
   }
   async settle(...args: Parameters<Facilitator['settle']>): Promise<Settlement> {
     this.calls += 1;
-    this.seen.push(onTheWire(...args));
+    this.seen.push(onTheWire(args[0], args[1]));
     const step = this.script.shift() ?? 'move';
+    this.isPoor = step === 'refuse';
     if (step === 'refuse-late') await this.late;
     if (step.startsWith('refuse')) return { settled: false, reason: 'insufficient_funds' };
     if (step === 'break') throw new Error('502');
-    const settled = await this.sandbox.settle(...args);
+    const settled = await this.sandbox.settle(args[0], args[1]);
     if (step === 'move-and-break') throw new Error('connection reset');
     return settled;
   }
@@ -324,7 +331,7 @@ describe('a facilitator that fails', () => {
     const { database } = harness.db;
     scripted = new Scripted(new SandboxFacilitator(database));
     const rail: PaymentRail = Object.assign(
-      Object.create(new SandboxRail(database, scripted as never, null)) as SandboxRail,
+      Object.create(new SandboxRail(database, scripted as never, null, 1_000n)) as SandboxRail,
       {},
     );
     parts = ledgerParts(database, [rail]);
@@ -334,19 +341,20 @@ describe('a facilitator that fails', () => {
   const settleWith = async (...script: Scripted['script']) => {
     const order = newOrder();
     const offered = await harness.quote(order);
-    const claim = asClaimed(await harness.claim(order, offered, { authorization: await signed(offered) }));
+    const claim = asAuthorized(await harness.authorize(order, offered, { authorization: await signed(offered) }));
     scripted.script = script;
     const input = {
       paymentId: claim.paymentId,
-      fence: claim.fence,
       gatewayRequestId: claim.gatewayRequestId,
       sellerStatusCode: 200,
       latencyMs: 5,
       requestDigest: digestOf('request'),
       responseDigest: digestOf('response'),
     };
-    return { order, offered, claim, settled: parts.settleAuthorization.execute(input, as(order.buyer)) };
+    return { order, offered, claim, settled: parts.settleAuthorization.execute(input, inAHurry(order)) };
   };
+  /** The context of a request whose time is over before the authorization is handed in a second time. */
+  const inAHurry = ({ buyer }: Order) => as(buyer, { deadlineAt: Date.now() + 1_400 });
   /** Simulates that the lease of the first process has expired. */
   const resume = async (): Promise<void> => {
     await harness.db.inspect(
@@ -364,12 +372,15 @@ describe('a facilitator that fails', () => {
     const { transfer } = await settled;
     expect(await harness.stateOf(claim.paymentId)).toBe('completed');
     expect(await transfers(claim.paymentId)).toEqual([{ transaction_hash: transfer!.transaction }]);
-    expect(await harness.claim(order, offered)).toMatchObject({ outcome: 'completed' });
+    expect(await harness.authorize(order, offered)).toMatchObject({ outcome: 'completed' });
   });
 
   it('is asked by one process as long as that lives, and by another within three seconds of its death', async () => {
     const living = ledgerParts(harness.db.database, [
-      Object.assign(Object.create(new SandboxRail(harness.db.database, scripted as never, null)) as SandboxRail, {}),
+      Object.assign(
+        Object.create(new SandboxRail(harness.db.database, scripted as never, null, 1_000n)) as SandboxRail,
+        {},
+      ),
     ]);
     living.settleAuthorization.onApplicationBootstrap();
     const attempts = async (paymentId: string) =>
@@ -383,18 +394,17 @@ describe('a facilitator that fails', () => {
     scripted.late = new Promise<void>((resolve) => (answer = resolve));
     const order = newOrder();
     const offered = await harness.quote(order);
-    const claim = asClaimed(await harness.claim(order, offered, { authorization: await signed(offered) }));
+    const claim = asAuthorized(await harness.authorize(order, offered, { authorization: await signed(offered) }));
     scripted.script = ['refuse-late'];
     const input = {
       paymentId: claim.paymentId,
-      fence: claim.fence,
       gatewayRequestId: claim.gatewayRequestId,
       sellerStatusCode: 200,
       latencyMs: 5,
       requestDigest: digestOf('request'),
       responseDigest: digestOf('response'),
     };
-    const slow = reasonOf(living.settleAuthorization.execute(input, as(order.buyer)));
+    const slow = living.settleAuthorization.execute(input, as(order.buyer));
     await delay(3_500);
     await parts.settleAuthorization.run();
     expect(await attempts(claim.paymentId)).toBe(1);
@@ -408,7 +418,8 @@ describe('a facilitator that fails', () => {
       { withinMs: 3_000 },
     );
     answer();
-    expect(await slow).toBe('settlement_unknown');
+    // The chain shows what the other process has settled, so this one answers with it.
+    expect(await slow).toMatchObject({ paymentId: claim.paymentId, transfer: {} });
     expect([await attempts(claim.paymentId), await harness.stateOf(claim.paymentId)]).toEqual([2, 'completed']);
   });
 
@@ -422,14 +433,13 @@ describe('a facilitator that fails', () => {
       note: '\ud83e\udd80\u0001',
       a: [1, { z: 1, a: 2 }],
     }).replace('"zoo":null', '"zoo":1e400,"10":1.0,"2":1');
-    const claim = asClaimed(
-      await parts.claimPayment.execute(
+    const claim = asAuthorized(
+      await parts.authorizePayment.execute(
         {
           relayRequestId: offered.offer.relay_request_id,
           listingId: order.listing.listingId,
           bodyDigest: order.bodyDigest,
-          leaseMs: 60_000,
-          holderId: newId(),
+          callMs: 60_000,
           authorization,
         },
         as(order.buyer),
@@ -440,28 +450,45 @@ describe('a facilitator that fails', () => {
       parts.settleAuthorization.execute(
         {
           paymentId: claim.paymentId,
-          fence: claim.fence,
           gatewayRequestId: claim.gatewayRequestId,
           sellerStatusCode: 200,
           latencyMs: 5,
           requestDigest: digestOf('request'),
           responseDigest: digestOf('response'),
         },
-        as(order.buyer),
+        inAHurry(order),
       ),
     );
     await resume();
     expect(await harness.stateOf(claim.paymentId)).toBe('completed');
     const texts = scripted.seen.slice(-3).map((given) => JSON.stringify(given));
     expect(texts).toEqual([texts[0], texts[0], texts[0]]);
-    expect(JSON.parse(texts[0]!)).toMatchObject([{ ...plain, a: [1, { z: 1, a: 2 }] }, offered.offer.x402]);
+    expect(JSON.parse(texts[0]!)).toMatchObject([{ ...plain, a: [1, { z: 1, a: 2 }] }, offered.offer.x402[0]]);
+  });
+
+  it('is asked again while a request waits', async () => {
+    const order = newOrder();
+    const offered = await harness.quote(order);
+    const claim = asAuthorized(await harness.authorize(order, offered, { authorization: await signed(offered) }));
+    scripted.script = ['break', 'break', 'move'];
+    const calls = scripted.calls;
+    const input = {
+      paymentId: claim.paymentId,
+      gatewayRequestId: claim.gatewayRequestId,
+      sellerStatusCode: 200,
+      latencyMs: 5,
+      requestDigest: digestOf('request'),
+      responseDigest: digestOf('response'),
+    };
+    expect((await parts.settleAuthorization.execute(input, as(order.buyer))).transfer).not.toBeNull();
+    expect(scripted.calls - calls).toBe(3);
   });
 
   it('before it moved the money leaves the outcome unknown, never a new offer, until it is asked again', async () => {
     const { order, offered, claim, settled } = await settleWith('break', 'break', 'move');
     expect(await reasonOf(settled)).toBe('settlement_unknown');
     expect(await harness.stateOf(claim.paymentId)).toBe('indeterminate');
-    expect(await harness.claim(order, offered)).toMatchObject({ outcome: 'pending', reason: 'settlement_unknown' });
+    expect(await harness.authorize(order, offered)).toMatchObject({ outcome: 'pending', reason: 'settlement_unknown' });
     expect((await harness.quote(order)).offer.relay_request_id).toBe(offered.offer.relay_request_id);
     await resume();
     expect(await harness.stateOf(claim.paymentId)).toBe('indeterminate');
@@ -470,13 +497,39 @@ describe('a facilitator that fails', () => {
     expect(await transfers(claim.paymentId)).toHaveLength(1);
   });
 
+  it('leaves the answer to its buyer, whatever jobs ask meanwhile, and is paid by no second signature until then', async () => {
+    const { order, offered, claim, settled } = await settleWith('break', 'move');
+    expect(await reasonOf(settled)).toBe('settlement_unknown');
+    await resume();
+    expect(await harness.stateOf(claim.paymentId)).toBe('completed');
+    const nextOffer = async () => (await harness.quote(order)).offer.relay_request_id;
+    expect(await harness.authorize(order, offered, { isResumed: true })).toMatchObject({ outcome: 'completed' });
+    expect(await nextOffer()).toBe(offered.offer.relay_request_id);
+    expect(await harness.authorize(order, offered)).toMatchObject({ outcome: 'completed' });
+    expect(await nextOffer()).not.toBe(offered.offer.relay_request_id);
+  });
+
+  it('is answered to the request that waits, even if recording it takes longer than the request would wait', async () => {
+    const { paymentId, answer } = await withClient(harness.db.url, async (client) => {
+      await client.query('BEGIN');
+      await client.query('LOCK TABLE payments_ledger.journal_transactions');
+      const { claim, settled } = await settleWith('move');
+      const answer = settled.then(({ transfer }) => transfer?.transaction);
+      // The request would wait for 400 ms.
+      await Promise.race([delay(1_500), answer]);
+      await client.query('COMMIT');
+      return { paymentId: claim.paymentId, answer };
+    });
+    expect(await answer).toBe((await transfers(paymentId))[0]!.transaction_hash);
+    expect(await harness.stateOf(paymentId)).toBe('completed');
+  });
+
   it('to settle for good charges nothing, and the offer can be paid again', async () => {
     const { order, offered, claim, settled } = await settleWith('refuse');
     expect(await reasonOf(settled)).toBe('settlement_refused');
     expect(await harness.stateOf(claim.paymentId)).toBe('pending');
-    expect(await harness.claim(order, offered)).toEqual({ outcome: 'unpaid', offer: offered.offer });
-    const again = asClaimed(await harness.claim(order, offered, { authorization: await signed(offered) }));
-    expect(again.fence).toBe(2);
+    expect(await harness.authorize(order, offered)).toEqual({ outcome: 'unpaid', offer: offered.offer });
+    const again = asAuthorized(await harness.authorize(order, offered, { authorization: await signed(offered) }));
     expect((await harness.settle(again)).transfer).not.toBeNull();
     expect(await transfers(claim.paymentId)).toHaveLength(1);
   });
@@ -492,20 +545,23 @@ describe('a facilitator that fails', () => {
   });
 
   it.each([
-    ['settled', 'move', 'completed'],
-    ['left open', 'break', 'indeterminate'],
+    ['settled', 'move', 'completed', 'answered'],
+    ['left open', 'break', 'indeterminate', 'settlement_unknown'],
   ] as const)(
     'by refusing late what another process has %s meanwhile changes nothing',
-    async (_what, meanwhile, state) => {
+    async (_what, meanwhile, state, told) => {
       let refuse: (value?: unknown) => void = () => undefined;
       scripted.late = new Promise((resolve) => (refuse = resolve));
       const { claim, settled } = await settleWith('refuse-late', meanwhile, 'move');
-      const outcome = reasonOf(settled);
+      const outcome = settled.then(
+        () => 'answered',
+        ({ reason }: { reason: string }) => reason,
+      );
       await eventually(async () => expect(await harness.stateOf(claim.paymentId)).toBe('indeterminate'));
       await resume();
       expect(await harness.stateOf(claim.paymentId)).toBe(state);
       refuse();
-      expect(await outcome).toBe('settlement_unknown');
+      expect(await outcome).toBe(told);
       expect(await harness.stateOf(claim.paymentId)).toBe(state);
       await resume();
       expect(
@@ -520,10 +576,10 @@ describe('a facilitator that fails', () => {
   it('for want of money makes the payer pay before the next call, which is owed back as any paid one if not delivered', async () => {
     const { settled } = await settleWith('refuse');
     expect(await reasonOf(settled)).toBe('settlement_refused');
-    const next = async (): Promise<Claimed> => {
+    const next = async (): Promise<Authorized> => {
       const order = newOrder();
       const offered = await harness.quote(order);
-      return asClaimed(await harness.claim(order, offered, { authorization: await signed(offered) }));
+      return asAuthorized(await harness.authorize(order, offered, { authorization: await signed(offered) }));
     };
     const paid = await next();
     expect(await transfers(paid.paymentId)).toEqual([{ transaction_hash: paid.transactionHash }]);

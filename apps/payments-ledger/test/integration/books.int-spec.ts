@@ -16,7 +16,7 @@ describe('the books', () => {
     harness = await startLedger();
     const sell = async (buyer: string, sellerId: string, priceMicros: string, listingId = newId()): Promise<void> => {
       const order = newOrder({ buyer, priceMicros });
-      await harness.settle(await harness.claimed({ ...order, listing: { ...order.listing, sellerId, listingId } }));
+      await harness.settle(await harness.authorized({ ...order, listing: { ...order.listing, sellerId, listingId } }));
     };
     for (let calls = 0; calls < 3; calls += 1) await sell(bob, ada, '100000', adas);
     await sell(ada, bob, '1000000');
@@ -128,7 +128,8 @@ describe('the books', () => {
       fee_rate: 0.05,
       fee_amount: 0.005,
       net_amount: 0.095,
-      currency: 'USDC',
+      currency: 'USD',
+      paid: { asset: 'USDC', amount: '0.1', amount_base_units: '100000' },
       listing: { id: adas },
     });
     expect(forAda.items.map(({ id }) => id)).not.toEqual(forBob.items.map(({ id }) => id));

@@ -5,7 +5,7 @@ import { Refusal } from '@market/messaging';
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts';
 import {
   as,
-  asClaimed,
+  asAuthorized,
   budgetWith,
   newListing,
   newOrder,
@@ -56,8 +56,8 @@ describe('a budget', () => {
   };
   const sign = (offered: Offered): Promise<string> => signedBy(offered, payer);
   const claimSigned = async (order: Order, offered: Offered) =>
-    harness.claim(order, offered, { authorization: await sign(offered) });
-  const passes = (paymentId: string, column: 'expires_at' | 'retry_until' | 'lease_until') =>
+    harness.authorize(order, offered, { authorization: await sign(offered) });
+  const passes = (paymentId: string, column: 'expires_at' | 'retry_until') =>
     harness.db.inspect(
       `UPDATE payments_ledger.payments SET ${column} = now() - interval '1 hour' WHERE id = '${paymentId}'`,
     );
@@ -79,7 +79,7 @@ describe('a budget', () => {
       expect(await refusalOf(claimSigned(order, offered))).toEqual(expected);
       expect(await harness.stateOf(offered.offer.payment_id)).toBe('pending');
       await harness.pay(unbudgeted(order), offered);
-      expect(await refusalOf(harness.claim(order, offered))).toEqual(expected);
+      expect(await refusalOf(harness.authorize(order, offered))).toEqual(expected);
       expect(await harness.stateOf(offered.offer.payment_id)).toBe('verified');
       expect(await spentUnder(order)).toEqual(both(0));
     });
@@ -117,7 +117,7 @@ describe('a budget', () => {
 
   it('counts nothing where there is none', async () => {
     const order = newOrder();
-    await harness.settle(await harness.claimed(order));
+    await harness.settle(await harness.authorized(order));
     expect(
       await harness.db.inspect('SELECT 1 FROM payments_ledger.spending WHERE account_id = $1', [order.buyer]),
     ).toEqual([]);
@@ -130,19 +130,16 @@ describe('a budget', () => {
     expect(day.spent_usd).toBe(0);
   });
 
-  it('counts a payment once: when it is paid, claimed, claimed by others at once, taken over and settled', async () => {
+  it('counts a payment once: when it is paid, authorized, by many at once and again, and settled', async () => {
     const order = orderUnder(budgetWith({ perDayMicros: ofCalls(1) }));
     const offered = await harness.quote(order);
     await Promise.all(Array.from({ length: 8 }, () => harness.pay(order, offered)));
     expect((await harness.quote(order)).offer.payment_id).toBe(offered.offer.payment_id);
-    const claims = await Promise.all(Array.from({ length: 16 }, () => harness.claim(order, offered)));
-    expect(claims.filter(({ outcome }) => outcome === 'claimed')).toHaveLength(1);
-    await passes(offered.offer.payment_id, 'lease_until');
-    const takenOver = asClaimed(await harness.claim(order, offered));
-    expect(takenOver.fence).toBe(2);
-    await harness.release(takenOver);
-    await harness.settle(asClaimed(await harness.claim(order, offered)));
-    expect(await harness.claim(order, offered)).toMatchObject({ outcome: 'completed' });
+    const claims = await Promise.all(Array.from({ length: 16 }, () => harness.authorize(order, offered)));
+    expect(claims.map(({ outcome }) => outcome)).toEqual(claims.map(() => 'authorized'));
+    await harness.release(asAuthorized(claims[0]!));
+    await harness.settle(asAuthorized(await harness.authorize(order, offered)));
+    expect(await harness.authorize(order, offered)).toMatchObject({ outcome: 'completed' });
     expect(await spentUnder(order)).toEqual(both(1));
   });
 
@@ -151,7 +148,7 @@ describe('a budget', () => {
     const offered = await harness.quote(unbudgeted(order));
     await harness.pay(unbudgeted(order), offered);
     expect(await spentUnder(order)).toEqual(both(0));
-    asClaimed(await harness.claim(order, offered));
+    asAuthorized(await harness.authorize(order, offered));
     expect(await spentUnder(order)).toEqual(both(1));
   });
 
@@ -160,7 +157,7 @@ describe('a budget', () => {
       const order = orderUnder(budgetWith({ perDayMicros: ofCalls(1) }));
       const offered = await harness.quote(order);
       await harness.pay(order, offered);
-      await harness.release(asClaimed(await harness.claim(order, offered)));
+      await harness.release(asAuthorized(await harness.authorize(order, offered)));
       expect(await spentUnder(order)).toEqual(both(1));
       await passes(offered.offer.payment_id, 'retry_until');
       await sweep();
@@ -189,22 +186,21 @@ describe('a budget', () => {
     it('a signed call that was not billable at once, and counts it again when it is repeated', async () => {
       const order = orderUnder(budgetWith({ perDayMicros: ofCalls(1) }));
       const offered = await harness.quote(order);
-      const claim = asClaimed(await claimSigned(order, offered));
+      const claim = asAuthorized(await claimSigned(order, offered));
       expect(await spentUnder(order)).toEqual(both(1));
       await harness.release(claim);
       await harness.release(claim);
       expect(await spentUnder(order)).toEqual(both(0));
       const other = another(order);
       await harness.pay(other, await harness.quote(other));
-      expect(await refusalOf(harness.claim(order, offered))).toMatchObject({ limit: 'per_day' });
+      expect(await refusalOf(harness.authorize(order, offered))).toMatchObject({ limit: 'per_day' });
       expect(await spentUnder(order)).toEqual(both(1));
     });
 
     it('a signature that lapses while it is claimed no more', async () => {
       const order = orderUnder(budgetWith({ perDayMicros: ofCalls(1) }));
       const offered = await harness.quote(order);
-      asClaimed(await claimSigned(order, offered));
-      await passes(offered.offer.payment_id, 'lease_until');
+      asAuthorized(await claimSigned(order, offered));
       await passes(offered.offer.payment_id, 'retry_until');
       await sweep();
       await sweep();
@@ -216,13 +212,12 @@ describe('a budget', () => {
   it('counts a signed call that its process left behind, also when nobody asks for it with a key', async () => {
     const order = orderUnder(budgetWith({ perDayMicros: ofCalls(1) }));
     const offered = await harness.quote(order);
-    asClaimed(await claimSigned(order, offered));
-    await passes(offered.offer.payment_id, 'lease_until');
-    const resumed = asClaimed(await harness.claim(unbudgeted(order), offered));
+    asAuthorized(await claimSigned(order, offered));
+    const resumed = asAuthorized(await harness.authorize(unbudgeted(order), offered));
     expect(await spentUnder(order)).toEqual(both(1));
     await harness.release(resumed);
     expect(await spentUnder(order)).toEqual(both(0));
-    const again = asClaimed(await harness.claim(unbudgeted(order), offered));
+    const again = asAuthorized(await harness.authorize(unbudgeted(order), offered));
     expect(await spentUnder(order)).toEqual(both(1));
     await harness.settle(again);
     expect(await spentUnder(order)).toEqual(both(1));
@@ -265,7 +260,7 @@ describe('a budget', () => {
         const attempt = async (): Promise<boolean> => {
           if (n % 2 === 0) return harness.pay(order, offered).then(() => true);
           const wallet = privateKeyToAccount(generatePrivateKey());
-          asClaimed(await harness.claim(order, offered, { authorization: await signedBy(offered, wallet) }));
+          asAuthorized(await harness.authorize(order, offered, { authorization: await signedBy(offered, wallet) }));
           return true;
         };
         return attempt().catch((error: unknown) => {

@@ -16,7 +16,7 @@ import { SandboxFacilitator } from '../../src/rails/x402/sandbox-facilitator.js'
 import { payoutOf } from '../../../gateway/test/support/fake-wallets.js';
 import {
   as,
-  asClaimed,
+  asAuthorized,
   newOrder,
   reasonOf,
   startLedger,
@@ -34,7 +34,7 @@ const account = privateKeyToAccount(generatePrivateKey());
 
 /** Returns the payload of the stock client for one of the `accepts` of a 402. */
 const signed = ({ accepts: [x402] }: Pick<Required, 'accepts'>, signer = account): Promise<string> =>
-  signedBy({ offer: { x402 } } as unknown as Offered, signer);
+  signedBy({ offer: { x402: [x402] } } as unknown as Offered, signer);
 
 describe('fees of sales that paid the seller', () => {
   let harness: LedgerHarness;
@@ -57,7 +57,7 @@ describe('fees of sales that paid the seller', () => {
       order.listing.sellerId = sellerId;
       const offered = await harness.quote(order);
       const authorization = await signedBy(offered, privateKeyToAccount(generatePrivateKey()));
-      await harness.settle(asClaimed(await harness.claim(order, offered, { authorization })));
+      await harness.settle(asAuthorized(await harness.authorize(order, offered, { authorization })));
     }
     return sellerId;
   };
@@ -101,7 +101,7 @@ describe('fees of sales that paid the seller', () => {
 
   it('are no debt where the operator got the price, which it owes the seller after the fee', async () => {
     const order = newOrder();
-    const claim = await harness.claimed(order);
+    const claim = await harness.authorized(order);
     await harness.settle(claim);
     expect(await balanceOf(order.listing.sellerId)).toMatchObject({
       earned: usd(237_500),
@@ -154,6 +154,17 @@ describe('fees of sales that paid the seller', () => {
     expect(await balanceOf(seller)).toMatchObject({ fees: { due: usd(0), paid: usd(12_500) } });
   });
 
+  it('cannot be paid while no payment is taken for them, and can once the operator takes one', async () => {
+    const seller = await sold();
+    expect(await reasonOf(ledgerParts(harness.db.database, []).payFees.execute({}, as(seller)))).toBe(
+      'fees_not_payable',
+    );
+    expect(await ledgerParts(harness.db.database).payFees.execute({}, as(seller))).toMatchObject({
+      outcome: 'payment_required',
+      due: usd(12_500),
+    });
+  });
+
   it("are not paid by another's offer, nor by that of a call, nor do they pay for one", async () => {
     const [seller, other] = [await sold(), await sold()];
     const authorization = await signed(await ask(other));
@@ -170,7 +181,7 @@ describe('fees of sales that paid the seller', () => {
     const forCall = await signed({ accepts: offers.map(({ x402 }) => x402) });
     expect(await pay(seller, { authorization: forCall })).toMatchObject({ reason: 'accepted_mismatch' });
     const offered = await harness.quote(order);
-    expect(await harness.claim(order, offered, { authorization })).toMatchObject({
+    expect(await harness.authorize(order, offered, { authorization })).toMatchObject({
       outcome: 'rejected',
       reason: 'accepted_mismatch',
     });
@@ -204,7 +215,7 @@ describe('fees of sales that paid the seller', () => {
         settlementOf: (...args: Parameters<SandboxFacilitator['settlementOf']>) =>
           isDead ? Promise.reject(new Error('killed')) : sandbox.settlementOf(...args),
       });
-      const parts = ledgerParts(database, [new SandboxRail(database, dying, null)]);
+      const parts = ledgerParts(database, [new SandboxRail(database, dying, null, 1_000n)]);
       const asked = (await parts.payFees.execute({}, as(seller))) as Required;
       const authorization = await signed(asked);
       expect(await parts.payFees.execute({ authorization }, as(seller))).toMatchObject({ outcome: 'pending' });

@@ -1,17 +1,18 @@
 import { newId } from '@market/kernel';
 import { sql } from '@market/persistence';
+import { eventually } from '@market/testing';
 import pg from 'pg';
 import { verifyJournal } from '../../src/journal/verify-journal.js';
-import { newOrder, startLedger, type Claimed, type LedgerHarness } from '../support/ledger-harness.js';
+import { newOrder, startLedger, type Authorized, type LedgerHarness } from '../support/ledger-harness.js';
 
-const APPEND_ONLY = ['journal_transactions', 'postings', 'receipts'];
+const APPEND_ONLY = ['journal_transactions', 'postings', 'payouts'];
 
 describe('the journal', () => {
   let harness: LedgerHarness;
-  let sold: Claimed;
+  let sold: Authorized;
   beforeAll(async () => {
     harness = await startLedger();
-    for (let calls = 0; calls < 5; calls += 1) await harness.settle((sold = await harness.claimed(newOrder())));
+    for (let calls = 0; calls < 5; calls += 1) await harness.settle((sold = await harness.authorized(newOrder())));
   });
   /** The tests change stored rows. */
   afterAll(() => harness.stop({ checkBooks: false }));
@@ -30,13 +31,12 @@ describe('the journal', () => {
     }
   };
   const transaction = (id: string, reason = 'paid_late'): string =>
-    `INSERT INTO journal_transactions (id, sequence, reason, payment_id, recorded_at, hash, checksums)
+    `INSERT INTO journal_transactions (id, sequence, reason, payment_id, recorded_at, digest, checksums)
      VALUES ('${id}', 1000, '${reason}', '${sold.paymentId}', now(), '\\x00', '\\x')`;
-  const posting = (id: string, position: number, direction: string, micros: number): string =>
-    `('${newId()}', '${id}', 1000, ${position}, 'platform:fees', NULL, 'adjustment', '${direction}', ${micros}, 0)`;
+  const posting = (sequence: number, position: number, direction: string, micros: number): string =>
+    `(${sequence}, ${position}, 'platform:fees', NULL, 'adjustment', '${direction}', ${micros})`;
   const postings = (...rows: string[]): string =>
-    `INSERT INTO postings (
-       id, transaction_id, sequence, position, account, owner_id, type, direction, amount_micros, balance_after_micros)
+    `INSERT INTO postings (sequence, position, account, owner_id, type, direction, amount_micros)
      VALUES ${rows.join(', ')}`;
 
   it.each(['service', 'owner'] as const)(
@@ -44,15 +44,15 @@ describe('the journal', () => {
     async (who) => {
       const id = newId();
       const attempts: string[][] = [
-        [transaction(id), postings(posting(id, 0, 'debit', 5))],
-        [transaction(id), postings(posting(id, 0, 'debit', 5), posting(id, 1, 'credit', 4))],
-        [transaction(id), postings(posting(id, 0, 'debit', 5)), postings(posting(id, 1, 'credit', 5))],
-        [transaction(id), postings(posting(id, 0, 'credit', 5), posting(id, 1, 'credit', 5))],
-        [`WITH t AS (${transaction(id)}) ${postings(posting(id, 0, 'debit', 7))}`],
+        [transaction(id), postings(posting(1000, 0, 'debit', 5))],
+        [transaction(id), postings(posting(1000, 0, 'debit', 5), posting(1000, 1, 'credit', 4))],
+        [transaction(id), postings(posting(1000, 0, 'debit', 5)), postings(posting(1000, 1, 'credit', 5))],
+        [transaction(id), postings(posting(1000, 0, 'credit', 5), posting(1000, 1, 'credit', 5))],
+        [`WITH t AS (${transaction(id)}) ${postings(posting(1000, 0, 'debit', 7))}`],
       ];
       for (const statements of attempts) await expect(run(who, ...statements)).rejects.toThrow('is not balanced');
       await expect(
-        run(who, transaction(id), postings(posting(id, 0, 'debit', -5), posting(id, 1, 'credit', -5))),
+        run(who, transaction(id), postings(posting(1000, 0, 'debit', -5), posting(1000, 1, 'credit', -5))),
       ).rejects.toThrow('postings_amount_micros_check');
       await expect(run(who, transaction(newId(), 'call_completed'))).rejects.toThrow('journal_once_per_payment');
     },
@@ -61,9 +61,10 @@ describe('the journal', () => {
   it.each(APPEND_ONLY.flatMap((table) => (['service', 'owner'] as const).map((who) => [table, who] as const)))(
     'lets nobody change, remove or empty %s: not the %s',
     async (table, who) => {
+      const column = table === 'payouts' ? 'wallet' : 'sequence';
       for (const statement of [
-        `UPDATE ${table} SET id = id`,
-        `UPDATE ${table} SET id = id WHERE false`,
+        `UPDATE ${table} SET ${column} = ${column}`,
+        `UPDATE ${table} SET ${column} = ${column} WHERE false`,
         `DELETE FROM ${table}`,
         `TRUNCATE ${table} CASCADE`,
       ]) {
@@ -73,9 +74,16 @@ describe('the journal', () => {
   );
 
   it('keeps payments and the head of the chain from being removed by the service', async () => {
-    for (const table of ['subscriptions', 'accounts', 'journal_head'])
+    for (const table of ['subscriptions', 'accounts', 'balances_until', 'balance_snapshots', 'journal_head'])
       await expect(run('service', `DELETE FROM ${table}`)).rejects.toThrow('permission denied');
-    for (const table of ['payments', 'subscriptions', 'accounts', 'journal_head'])
+    for (const table of [
+      'payments',
+      'subscriptions',
+      'accounts',
+      'balances_until',
+      'balance_snapshots',
+      'journal_head',
+    ])
       await expect(run('service', `TRUNCATE ${table} CASCADE`)).rejects.toThrow('permission denied');
     for (const who of ['service', 'owner'] as const)
       await expect(run(who, 'DELETE FROM payments')).rejects.toThrow('is not one that came to nothing');
@@ -87,10 +95,10 @@ describe('the journal', () => {
       ...order,
       listing: { ...order.listing, sellerId },
     }));
-    const claims = await Promise.all(orders.map((order) => harness.claimed(order)));
+    const claims = await Promise.all(orders.map((order) => harness.authorized(order)));
     await Promise.all(claims.map((claim) => harness.settle(claim)));
     const [account] = await harness.db.inspect<{ balance_micros: string }>(
-      'SELECT balance_micros FROM payments_ledger.accounts WHERE address = $1',
+      'SELECT balance_micros FROM payments_ledger.balances WHERE address = $1',
       [`agent:${sellerId}:earnings:sandbox:eip155:84532`],
     );
     expect(account!.balance_micros).toBe(String(40 * 237_500));
@@ -101,6 +109,14 @@ describe('the journal', () => {
     /** Executes statements as a superuser that has disabled the triggers. */
     const tamper = (...statements: string[]): Promise<void> =>
       run('owner', 'SET LOCAL session_replication_role = replica', ...statements);
+    /** Waits until the postings are in the balances of the accounts. */
+    const summed = (): Promise<void> =>
+      eventually(async () => {
+        const [row] = await harness.db.inspect<{ missing: string }>(
+          `SELECT h.sequence - u.sequence AS missing FROM payments_ledger.journal_head h, payments_ledger.balances_until u`,
+        );
+        expect(Number(row!.missing)).toBe(0);
+      });
     const problems = async (): Promise<string[]> =>
       (await verifyJournal(harness.db.database)).map(({ kind, subject }) => `${kind} ${subject}`);
     const idAt = async (sequence: number): Promise<string> =>
@@ -111,6 +127,8 @@ describe('the journal', () => {
         )
       )[0]!.id;
     const platformFees = 'platform:fees';
+
+    beforeAll(() => summed());
 
     it('finds nothing wrong with books that nobody touched', async () => {
       expect(await problems()).toEqual([]);
@@ -134,28 +152,27 @@ describe('the journal', () => {
       expect(await problems()).toEqual([]);
     });
 
-    it('finds a hash that was written anew, at the next link', async () => {
+    it.each(['digest', 'link'])('finds a %s that was written anew', async (column) => {
       const id = await idAt(2);
-      const [{ hash } = { hash: '' }] = await harness.db.inspect<{ hash: string }>(
-        "SELECT encode(hash, 'hex') AS hash FROM payments_ledger.journal_transactions WHERE id = $1",
+      const [{ kept } = { kept: '' }] = await harness.db.inspect<{ kept: string }>(
+        `SELECT encode(${column}, 'hex') AS kept FROM payments_ledger.journal_transactions WHERE id = $1`,
         [id],
       );
-      await tamper(`UPDATE journal_transactions SET hash = sha256(hash) WHERE id = '${id}'`);
-      expect(await problems()).toEqual([`chain_broken ${id}`, `chain_broken ${await idAt(3)}`]);
-      await tamper(`UPDATE journal_transactions SET hash = '\\x${hash}' WHERE id = '${id}'`);
+      await tamper(`UPDATE journal_transactions SET ${column} = sha256(${column}) WHERE id = '${id}'`);
+      // A digest is unlike its values and breaks the link over it; a link breaks the next one, too.
+      expect(await problems()).toEqual([
+        `chain_broken ${id}`,
+        `chain_broken ${column === 'digest' ? id : await idAt(3)}`,
+      ]);
+      await tamper(`UPDATE journal_transactions SET ${column} = '\\x${kept}' WHERE id = '${id}'`);
       expect(await problems()).toEqual([]);
     });
 
-    it('finds an amount that was changed in one posting, by the chain, the balance and the accounts', async () => {
+    it('finds an amount that was changed in one posting, by the chain, the sum and the accounts', async () => {
       const id = await idAt(2);
-      const where = `WHERE transaction_id = '${id}' AND account = '${platformFees}'`;
+      const where = `WHERE sequence = 2 AND account = '${platformFees}'`;
       await tamper(`UPDATE postings SET amount_micros = amount_micros + 1 ${where}`);
-      expect(await problems()).toEqual([
-        `chain_broken ${id}`,
-        `unbalanced ${id}`,
-        `balance_wrong ${id}`,
-        `balance_wrong ${platformFees}`,
-      ]);
+      expect(await problems()).toEqual([`chain_broken ${id}`, `unbalanced ${id}`, `balance_wrong ${platformFees}`]);
       await tamper(`UPDATE postings SET amount_micros = amount_micros - 1 ${where}`);
       expect(await problems()).toEqual([]);
     });
@@ -164,7 +181,7 @@ describe('the journal', () => {
       const id = await idAt(4);
       const swap = `UPDATE postings
         SET type = CASE type WHEN 'marketplace_fee' THEN 'adjustment' WHEN 'adjustment' THEN 'marketplace_fee' ELSE type END
-        WHERE transaction_id = '${id}'`;
+        WHERE sequence = 4`;
       await tamper(swap);
       expect(await problems()).toEqual([`chain_broken ${id}`]);
       await tamper(swap);
@@ -178,9 +195,9 @@ describe('the journal', () => {
 
     it('finds postings that were added to an old transaction, although they balance', async () => {
       const id = await idAt(4);
-      await run('service', postings(posting(id, 8, 'debit', 5), posting(id, 9, 'credit', 5)));
+      await run('service', postings(posting(4, 8, 'debit', 5), posting(4, 9, 'credit', 5)));
       expect(await problems()).toContain(`chain_broken ${id}`);
-      await tamper(`DELETE FROM postings WHERE transaction_id = '${id}' AND position > 7`);
+      await tamper(`DELETE FROM postings WHERE sequence = 4 AND position > 7`);
       expect(await problems()).toEqual([]);
     });
 
@@ -205,11 +222,11 @@ describe('the journal', () => {
       );
       const sequence = BigInt(before[0]!.sequence) + 1n;
       await tamper(
-        `INSERT INTO journal_transactions (id, sequence, reason, payment_id, recorded_at, hash, checksums)
-         VALUES ('${id}', ${sequence}, 'overpaid', '${sold.paymentId}', now(), '\\x00', '\\x')`,
-        `UPDATE journal_head SET sequence = ${sequence}, hash = '\\x00'`,
+        `INSERT INTO journal_transactions (id, sequence, reason, payment_id, recorded_at, digest, checksums, link)
+         VALUES ('${id}', ${sequence}, 'overpaid', '${sold.paymentId}', now(), '\\x00', '\\x', '\\x00')`,
+        `UPDATE journal_head SET sequence = ${sequence}, link = '\\x00'`,
       );
-      expect(await problems()).toEqual([`chain_broken ${id}`, `unbalanced ${id}`]);
+      expect(await problems()).toEqual([`chain_broken ${id}`, `unbalanced ${id}`, `chain_broken ${id}`]);
     });
   });
 });

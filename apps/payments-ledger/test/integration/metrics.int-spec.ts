@@ -34,8 +34,8 @@ describe('the metrics of open payments and of the books', () => {
     harness.db.inspect(`UPDATE payments_ledger.payments SET ${change} WHERE id = $1`, [offer.payment_id]);
 
   it('are zero while all is well', async () => {
-    await harness.settle(await harness.claimed(newOrder()));
-    for (const state of ['pending', 'verified', 'in_flight', 'indeterminate'])
+    await harness.settle(await harness.authorized(newOrder()));
+    for (const state of ['pending', 'verified', 'indeterminate'])
       await becomes('market_overdue_payments', { state }, 0);
     await becomes('market_unexplained_micros', {}, 0);
     await becomes('market_refunds_due_micros', {}, 0);
@@ -63,17 +63,6 @@ describe('the metrics of open payments and of the books', () => {
     await set("retry_until = now() - interval '11 minutes'", paid);
     await becomes('market_overdue_payments', { state: 'verified' }, 1);
     await set("retry_until = now() + interval '1 day'", paid);
-
-    const { paymentId } = await harness.claimed(newOrder());
-    await harness.db.inspect(
-      "UPDATE payments_ledger.payments SET lease_until = now() - interval '11 minutes' WHERE id = $1",
-      [paymentId],
-    );
-    await becomes('market_overdue_payments', { state: 'in_flight' }, 1);
-    await harness.db.inspect(
-      "UPDATE payments_ledger.payments SET lease_until = now() + interval '1 hour' WHERE id = $1",
-      [paymentId],
-    );
   });
 
   it('tell what sellers owe of fees', async () => {
@@ -95,7 +84,7 @@ describe('the metrics of open payments and of the books', () => {
       `0x${newId()}`,
       offered.offer.payment_id,
     ]);
-    await harness.claim(order, offered);
+    await harness.authorize(order, offered);
     await becomes('market_refunds_due', { rail: 'sandbox' }, 1);
     await becomes('market_refunds_due_micros', {}, 500_000);
   });
@@ -103,7 +92,8 @@ describe('the metrics of open payments and of the books', () => {
   it('tell what the books cannot explain', async () => {
     const change = (micros: number) =>
       harness.db.inspect(
-        "UPDATE payments_ledger.accounts SET balance_micros = balance_micros + $1 WHERE address = 'platform:fees'",
+        `INSERT INTO payments_ledger.accounts AS a (address, balance_micros) VALUES ('platform:fees', $1)
+         ON CONFLICT (address) DO UPDATE SET balance_micros = a.balance_micros + excluded.balance_micros`,
         [micros],
       );
     await change(7);
@@ -121,6 +111,7 @@ describe('the metrics of other parties', () => {
         ...TO_OPERATOR,
         PAYMENTS_LEDGER_X402_USDC: `eip155:31337=${OPERATOR}`,
         PAYMENTS_LEDGER_X402_CHAINS: 'eip155:31337',
+        PAYMENTS_LEDGER_X402_EIP712: 'eip155:31337=USDC:2',
         PAYMENTS_LEDGER_X402_FACILITATOR_URL: parties.urlOf('answers 500'),
       },
     });
@@ -136,7 +127,7 @@ describe('the metrics of other parties', () => {
         le: '+Inf',
       })) ?? 0;
     const [failed, answered] = [await countOf('failed'), await countOf('answered')];
-    await reasonOf(harness.claim(order, offered, { authorization }));
+    await reasonOf(harness.authorize(order, offered, { authorization }));
     expect([await countOf('failed'), await countOf('answered')]).toEqual([failed + 1, answered]);
     await harness.stop();
     parties.stop();

@@ -43,15 +43,17 @@ describe('createOffer', () => {
         'X-Market-Payment-Scheme': 'deposit',
         'X-Market-Payment-Network': 'eip155:84532',
       },
-      x402: {
-        scheme: 'exact',
-        network: 'eip155:84532',
-        amount: '250000',
-        asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
-        payTo: offer.requirements.depositAddress,
-        maxTimeoutSeconds: 600,
-        extra: { name: 'USDC', version: '2', relayRequestId: offer.relay_request_id },
-      },
+      x402: [
+        {
+          scheme: 'exact',
+          network: 'eip155:84532',
+          amount: '250000',
+          asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+          payTo: offer.requirements.depositAddress,
+          maxTimeoutSeconds: 600,
+          extra: { name: 'USDC', version: '2', relayRequestId: offer.relay_request_id },
+        },
+      ],
     });
     expect(new Date(offer.requirements.expiresAt).getTime() - Date.now()).toBeGreaterThan(890_000);
   });
@@ -103,7 +105,7 @@ describe('createOffer', () => {
     expect(new Set(fresh.map((quote) => quote.offer.relay_request_id)).size).toBe(1);
     expect(fresh[0]!.offer.relay_request_id).not.toBe(offer.relay_request_id);
     expect(await harness.stateOf(offer.payment_id)).toBe('expired');
-    expect(await harness.claim(order, { ...fresh[0]!, offer })).toEqual({
+    expect(await harness.authorize(order, { ...fresh[0]!, offer })).toEqual({
       outcome: 'not_payable',
       reason: 'offer_expired',
     });
@@ -122,7 +124,7 @@ describe('createOffer', () => {
     ]);
     const paid = await harness.quote(slow);
     expect([paid.offer.relay_request_id, paid.offer.status]).toEqual([arriving.offer.relay_request_id, 'verified']);
-    expect(await harness.claim(slow, paid)).toMatchObject({ outcome: 'claimed' });
+    expect(await harness.authorize(slow, paid)).toMatchObject({ outcome: 'authorized' });
   });
 
   it('is replaced when only a part was paid in time, and that part is owed back', async () => {
@@ -139,9 +141,9 @@ describe('createOffer', () => {
     const quoted = await harness.quote(order);
     await harness.pay(order, quoted);
     expect((await harness.quote(order)).offer).toEqual({ ...quoted.offer, status: 'verified' });
-    const claim = await harness.claim(order, quoted);
-    expect((await harness.quote(order)).offer).toEqual({ ...quoted.offer, status: 'in_flight' });
-    if (claim.outcome === 'claimed') await harness.settle(claim);
+    const claim = await harness.authorize(order, quoted);
+    expect((await harness.quote(order)).offer).toEqual({ ...quoted.offer, status: 'verified' });
+    if (claim.outcome === 'authorized') await harness.settle(claim);
     expect((await harness.quote(order)).offer.relay_request_id).not.toBe(quoted.offer.relay_request_id);
   });
 
@@ -228,7 +230,7 @@ describe('an account that pays for nothing', () => {
     expect((await harness.quote(order)).offer.payment_id).toBe(first.offer.payment_id);
     await harness.quote(newOrder());
     await harness.pay(order, first);
-    await harness.claim(order, first);
+    await harness.authorize(order, first);
     await ask();
     expect(await reasonOf(ask())).toBe('too_many_open_offers');
     await harness.db.inspect(

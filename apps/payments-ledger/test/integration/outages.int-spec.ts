@@ -3,7 +3,7 @@ import { newId } from '@market/kernel';
 import { newRequestContext, type Refusal } from '@market/messaging';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { newOrder, startLedger, type Offered } from '../support/ledger-harness.js';
-import { BY_ETH, startRelayLedger } from '../support/relay-ledger.js';
+import { BY_ETH, BY_SOL, startRelayLedger } from '../support/relay-ledger.js';
 import { signed } from '../support/signed-payload.js';
 import { ON_CHAIN, OPERATOR } from '../support/x402-ledger.js';
 import { FAULTS, startFaultyServers } from '../support/faulty-servers.js';
@@ -37,9 +37,14 @@ describe.each(FAULTS)('a party that %s', (fault) => {
           PAYMENTS_LEDGER_X402_RPC_TIMEOUT_MS: '500',
           PAYMENTS_LEDGER_FEE_ADDRESS: OPERATOR,
           ...(party === 'facilitator'
-            ? { PAYMENTS_LEDGER_X402_CHAINS: 'eip155:31337', PAYMENTS_LEDGER_X402_FACILITATOR_URL: url }
+            ? {
+                PAYMENTS_LEDGER_X402_CHAINS: 'eip155:31337',
+                PAYMENTS_LEDGER_X402_EIP712: 'eip155:31337=USDC:2',
+                PAYMENTS_LEDGER_X402_FACILITATOR_URL: url,
+              }
             : {
                 PAYMENTS_LEDGER_X402_CHAINS: `eip155:31337=${url}`,
+                PAYMENTS_LEDGER_X402_EIP712: 'eip155:31337=USDC:2',
                 PAYMENTS_LEDGER_X402_FACILITATOR_KEY: generatePrivateKey(),
               }),
         },
@@ -48,7 +53,7 @@ describe.each(FAULTS)('a party that %s', (fault) => {
       const order = newOrder();
       const { listing, priceMicros, bodyDigest } = order;
       const offered = await harness.quote(order, ON_CHAIN);
-      await isOutage(harness.claim(order, offered, { authorization: await signed(offered, payer) }));
+      await isOutage(harness.authorize(order, offered, { authorization: await signed(offered, payer) }));
       const { offers } = await harness.gateway.request(quoteKeyless, { listing, priceMicros }, newRequestContext());
       const authorization = await signed(
         { offer: offers.find(({ provider }) => provider === 'x402')! } as unknown as Offered,
@@ -61,8 +66,7 @@ describe.each(FAULTS)('a party that %s', (fault) => {
             gatewayRequestId: newId(),
             listing,
             bodyDigest,
-            leaseMs: 60_000,
-            holderId: newId(),
+            callMs: 60_000,
             authorization,
             mayOpen: true,
           },
@@ -75,7 +79,7 @@ describe.each(FAULTS)('a party that %s', (fault) => {
            FROM payments_ledger.payments`,
         ),
       ).toEqual([{ state: 'pending', authorization_id: null, held: 0 }]);
-      expect(await harness.claim(order, offered)).toEqual({ outcome: 'unpaid', offer: offered.offer });
+      expect(await harness.authorize(order, offered)).toEqual({ outcome: 'unpaid', offer: offered.offer });
       await harness.stop();
     },
   );
@@ -84,9 +88,8 @@ describe.each(FAULTS)('a party that %s', (fault) => {
     const harness = await startRelayLedger({ env: { PAYMENTS_LEDGER_RELAY_URL: parties.urlOf(fault) } });
     const order = await harness.order();
     await isOutage(harness.ledger.quote(order, BY_ETH));
-    const preferred = { ...order, listing: { ...order.listing, preferredCurrency: 'SOL' as const } };
     await harness.addWallet(order.buyer, 'solana');
-    expect((await harness.ledger.quote(preferred)).offer).toMatchObject({
+    expect((await harness.ledger.quote(order, BY_SOL)).offer).toMatchObject({
       provider: 'sandbox',
       requirements: { currency: 'SOL' },
     });

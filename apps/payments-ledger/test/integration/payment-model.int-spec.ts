@@ -3,13 +3,13 @@ import {
   newOrder,
   startLedger,
   digestOf,
-  type Claimed,
+  type Authorized,
   type LedgerHarness,
   type Offered,
   type Order,
   type Outcome,
 } from '../support/ledger-harness.js';
-import { claimPayment } from '@market/contracts/payments-ledger';
+import { authorizePayment } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
 import { Refusal } from '@market/messaging';
 import fc from 'fast-check';
@@ -28,8 +28,7 @@ interface ModelOffer {
   arriving: bigint;
   over: boolean;
   windowOver: boolean;
-  leaseOver: boolean;
-  claims: Claimed[];
+  calls: Authorized[];
 }
 
 interface Model {
@@ -42,7 +41,7 @@ interface Real {
   sweep(): Promise<void>;
 }
 
-const LIVE: PaymentState[] = ['pending', 'underpaid', 'verified', 'in_flight'];
+const LIVE: PaymentState[] = ['pending', 'underpaid', 'verified'];
 const current = (model: Model): ModelOffer => model.offers[model.offers.length - 1]!;
 function refusedAs(error: unknown): string {
   if (error instanceof Refusal) return error.reason;
@@ -91,8 +90,7 @@ const quote = step('quote', async (model, { harness, order }) => {
       arriving: 0n,
       over: false,
       windowOver: false,
-      leaseOver: false,
-      claims: [],
+      calls: [],
     });
 });
 
@@ -102,7 +100,7 @@ const pay = (outcome: Outcome): Step =>
     async (model, { harness, order }) => {
       const offer = current(model);
       const answer = await harness.pay(order, offer.offered, outcome).then(({ status }) => status, refusedAs);
-      if (['verified', 'in_flight', 'completed'].includes(offer.state)) return expect(answer).toBe(offer.state);
+      if (['verified', 'completed'].includes(offer.state)) return expect(answer).toBe(offer.state);
       if (offer.state !== 'pending' && offer.state !== 'underpaid') return expect(answer).toBe('offer_not_payable');
       const missing = PRICE - offer.final - offer.arriving;
       if (missing > 0n && outcome !== 'failed') {
@@ -132,10 +130,9 @@ const becomeFinal = step(
   (model) => hasOffer(model) && current(model).arriving > 0n,
 );
 
-const expectedOfClaim = (offer: ModelOffer): string => {
+const expectedOfAuthorization = (offer: ModelOffer): string => {
   reconcile(offer);
-  if (offer.state === 'verified') return offer.windowOver ? 'in_flight' : 'claimed';
-  if (offer.state === 'in_flight') return offer.leaseOver && !offer.windowOver ? 'claimed' : 'in_flight';
+  if (offer.state === 'verified') return offer.windowOver ? 'pending' : 'authorized';
   return {
     pending: offer.arriving > 0n ? 'pending' : 'unpaid',
     underpaid: 'underpaid',
@@ -146,40 +143,35 @@ const expectedOfClaim = (offer: ModelOffer): string => {
   }[offer.state as string]!;
 };
 
-const claim = (copies: number): Step =>
+const authorize = (copies: number): Step =>
   step(
-    `claim ×${copies}`,
+    `authorize ×${copies}`,
     async (model, { harness, order }) => {
       const offer = current(model);
-      const expected = expectedOfClaim(offer);
-      const claims = await Promise.all(Array.from({ length: copies }, () => harness.claim(order, offer.offered)));
+      const expected = expectedOfAuthorization(offer);
+      const claims = await Promise.all(Array.from({ length: copies }, () => harness.authorize(order, offer.offered)));
       const outcomes = claims.map(({ outcome }) => outcome).sort();
-      if (expected !== 'claimed') return expect(outcomes).toEqual(claims.map(() => expected));
-      expect(outcomes).toEqual(['claimed', ...Array.from({ length: copies - 1 }, () => 'in_flight')]);
-      const mine = claims.find((answer): answer is Claimed => answer.outcome === 'claimed')!;
-      expect(mine.fence).toBeGreaterThan(Math.max(0, ...offer.claims.map(({ fence }) => fence)));
-      offer.claims.push(mine);
-      Object.assign(offer, { state: 'in_flight', leaseOver: false });
+      expect(outcomes).toEqual(claims.map(() => expected));
+      offer.calls.push(...claims.filter((answer) => answer.outcome === 'authorized'));
     },
     hasOffer,
   );
 
-const foreignClaim = step(
-  'claim for another buyer, listing, body',
+const foreignAuthorization = step(
+  'authorize for another buyer, listing, body',
   async (model, { harness, order }) => {
     const offer = current(model).offered;
     const request = {
       relayRequestId: offer.offer.relay_request_id,
       listingId: order.listing.listingId,
       bodyDigest: order.bodyDigest,
-      leaseMs: 60_000,
-      holderId: newId(),
+      callMs: 60_000,
     };
     const refusals = await Promise.all([
-      harness.gateway.request(claimPayment, request, as(newId())).catch(refusedAs),
-      harness.gateway.request(claimPayment, { ...request, listingId: newId() }, as(order.buyer)).catch(refusedAs),
+      harness.gateway.request(authorizePayment, request, as(newId())).catch(refusedAs),
+      harness.gateway.request(authorizePayment, { ...request, listingId: newId() }, as(order.buyer)).catch(refusedAs),
       harness.gateway
-        .request(claimPayment, { ...request, bodyDigest: digestOf('other') }, as(order.buyer))
+        .request(authorizePayment, { ...request, bodyDigest: digestOf('other') }, as(order.buyer))
         .catch(refusedAs),
     ]);
     expect(refusals).toEqual(['payment_not_found', 'listing_mismatch', 'request_body_mismatch']);
@@ -187,30 +179,27 @@ const foreignClaim = step(
   hasOffer,
 );
 
-/** Ends a claim by its holder: the newest claim, or one that was lost. */
+/** Ends a call that was authorized, the last one or an earlier one. */
 const end = (what: 'settle' | 'release', pick: number): Step =>
   step(
-    `${what} claim ${pick}`,
+    `${what} call ${pick}`,
     async (model, { harness }) => {
       const offer = current(model);
-      const held = offer.claims[pick % offer.claims.length]!;
-      const newest = held === offer.claims[offer.claims.length - 1];
-      const answer = await harness[what](held).then(() => 'done', refusedAs);
-      if (what === 'settle' && offer.state === 'completed') return expect(answer).toBe('done');
-      if (what === 'release' && offer.state === 'verified' && newest) return expect(answer).toBe('done');
-      if (offer.state !== 'in_flight' || !newest) return expect(answer).toBe('claim_lost');
-      expect(answer).toBe('done');
-      offer.state = what === 'settle' ? 'completed' : 'verified';
+      const answer = await harness[what](offer.calls[pick % offer.calls.length]!).then(() => 'done', refusedAs);
+      if (what === 'release') return expect(answer).toBe('done');
+      const isPayable = offer.state === 'verified' || offer.state === 'completed';
+      expect(answer).toBe(isPayable ? 'done' : 'not_payable');
+      if (isPayable) offer.state = 'completed';
     },
-    (model) => hasOffer(model) && current(model).claims.length > 0,
+    (model) => hasOffer(model) && current(model).calls.length > 0,
   );
 
-const timePasses = (what: 'offer' | 'window' | 'lease'): Step =>
+const timePasses = (what: 'offer' | 'window'): Step =>
   step(
     `the ${what} runs out`,
     async (model, { harness }) => {
       const offer = current(model);
-      const column = { offer: 'expires_at', window: 'retry_until', lease: 'lease_until' }[what];
+      const column = { offer: 'expires_at', window: 'retry_until' }[what];
       await harness.db.inspect(
         `UPDATE payments_ledger.payments SET ${column} = now() - interval '1 hour' WHERE id = $1 AND ${column} IS NOT NULL`,
         [offer.offered.offer.payment_id],
@@ -221,8 +210,7 @@ const timePasses = (what: 'offer' | 'window' | 'lease'): Step =>
         ])
       )[0]!.at.toISOString();
       if (what === 'offer') offer.over = true;
-      if (what === 'window' && ['verified', 'in_flight', 'completed'].includes(offer.state)) offer.windowOver = true;
-      if (what === 'lease' && offer.state === 'in_flight') offer.leaseOver = true;
+      if (what === 'window' && ['verified', 'completed'].includes(offer.state)) offer.windowOver = true;
     },
     hasOffer,
   );
@@ -230,7 +218,6 @@ const timePasses = (what: 'offer' | 'window' | 'lease'): Step =>
 const sweep = step('sweep ×2', async (model, real) => {
   await Promise.all([real.sweep(), real.sweep()]);
   for (const offer of model.offers) {
-    if (offer.state === 'in_flight' && offer.leaseOver) offer.state = 'verified';
     if (offer.over) reconcile(offer);
     if (offer.state === 'verified' && offer.windowOver) offer.state = 'refund_due';
   }
@@ -241,12 +228,12 @@ const steps = fc.commands(
     fc.constant(quote),
     fc.constantFrom<Outcome>('paid', 'paid', 'pending', 'underpaid', 'overpaid', 'late', 'failed').map(pay),
     fc.constant(becomeFinal),
-    fc.constantFrom(1, 1, 4).map(claim),
-    fc.constant(foreignClaim),
+    fc.constantFrom(1, 1, 4).map(authorize),
+    fc.constant(foreignAuthorization),
     fc
       .tuple(fc.constantFrom('settle' as const, 'settle' as const, 'release' as const), fc.nat(3))
       .map(([what, pick]) => end(what, pick)),
-    fc.constantFrom('offer' as const, 'window' as const, 'lease' as const).map(timePasses),
+    fc.constantFrom('offer' as const, 'window' as const).map(timePasses),
     fc.constant(sweep),
   ],
   { size: 'max', maxCommands: 40 },
@@ -262,13 +249,18 @@ describe('a payment', () => {
   it(
     `is always where the model says, whatever is asked in whatever order (TEST_SEED=${seed})`,
     async () => {
-      const { expirePayments } = ledgerParts(harness.db.database);
+      const sweepers = [ledgerParts(harness.db.database), ledgerParts(harness.db.database)];
+      let sweeps = 0;
       await fc.assert(
         fc.asyncProperty(steps, async (commands) => {
           await fc.asyncModelRun(
             () => ({
               model: { offers: [] },
-              real: { harness, order: newOrder({ priceMicros: PRICE.toString() }), sweep: () => expirePayments.run() },
+              real: {
+                harness,
+                order: newOrder({ priceMicros: PRICE.toString() }),
+                sweep: () => sweepers[sweeps++ % 2]!.expirePayments.run(),
+              },
             }),
             commands,
           );

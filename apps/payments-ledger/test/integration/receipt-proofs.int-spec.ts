@@ -20,7 +20,7 @@ describe('the proof of a receipt', () => {
 
   it('signs what was bought of whom, for how much, and what was exchanged', async () => {
     const order = newOrder();
-    const claim = await harness.claimed(order);
+    const claim = await harness.authorized(order);
     await harness.settle(claim);
     const [receipt] = await receiptsOf(order.buyer);
     const { jws, claims } = await proofOf(receipt!.id, order.buyer);

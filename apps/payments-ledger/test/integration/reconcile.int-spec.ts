@@ -7,7 +7,14 @@ import { register } from 'prom-client';
 import { reportBooks } from '../../src/books/report-books.command.js';
 import { reconcileBooks } from '../../src/reconciliation/reconcile-books.command.js';
 import { paymentsLedger } from '../../src/service.js';
-import { asClaimed, newOrder, reasonOf, type Claim, type Claimed, type Offered } from '../support/ledger-harness.js';
+import {
+  asAuthorized,
+  newOrder,
+  reasonOf,
+  type Authorization,
+  type Authorized,
+  type Offered,
+} from '../support/ledger-harness.js';
 import { signed } from '../support/signed-payload.js';
 import { BY_ETH, startRelayLedger, type RelayLedger } from '../support/relay-ledger.js';
 import { ON_CHAIN, startX402Ledger, type X402Ledger } from '../support/x402-ledger.js';
@@ -45,20 +52,20 @@ describe('settlements against the chain', () => {
     expect(error).toMatchObject({ name: 'CommandFailure' });
     return (error as Error).message.split('\n').map((line) => line.split('\t'));
   };
-  const claimed = async (sellerId = newId()): Promise<Claimed> => {
+  const claimed = async (sellerId = newId()): Promise<Authorized> => {
     const order = newOrder();
     order.listing.sellerId = sellerId;
     const offered = await harness.ledger.quote(order, ON_CHAIN);
     const authorization = await signed(offered, harness.chain.payerAccount as never);
-    return asClaimed(await harness.ledger.claim(order, offered, { authorization }));
+    return asAuthorized(await harness.ledger.authorize(order, offered, { authorization }));
   };
-  const sold = async (sellerId?: string): Promise<Claimed> => {
+  const sold = async (sellerId?: string): Promise<Authorized> => {
     const claim = await claimed(sellerId);
     await harness.ledger.settle(claim);
     return claim;
   };
   /** Changes a payment with the triggers disabled that protect the journal. */
-  const set = (change: string, { paymentId }: Claimed) =>
+  const set = (change: string, { paymentId }: Authorized) =>
     harness.ledger.db.inspect(`UPDATE payments_ledger.payments SET ${change} WHERE id = '${paymentId}'`);
   const gauge = async (): Promise<number> =>
     (await register.getSingleMetric('market_unexplained_micros')!.get()).values[0]!.value;
@@ -67,7 +74,13 @@ describe('settlements against the chain', () => {
     await sold();
     const says = '1 settlements explained, 0 unexplained, 0 unknown';
     expect(await run(reconcileBooks)).toBe(says);
-    expect(await run(reconcileBooks, {}, { PAYMENTS_LEDGER_X402_CHAINS: 'eip155:31337' })).toBe(says);
+    expect(
+      await run(
+        reconcileBooks,
+        {},
+        { PAYMENTS_LEDGER_X402_CHAINS: 'eip155:31337', PAYMENTS_LEDGER_X402_EIP712: 'eip155:31337=USDC:2' },
+      ),
+    ).toBe(says);
   });
 
   it('are named where a row is not what the chain has, and the job tells the metric', async () => {
@@ -129,7 +142,10 @@ describe('settlements against the chain', () => {
   });
 
   it('are unknown, and nothing else, while nobody tells', async () => {
-    const lines = await failed({ PAYMENTS_LEDGER_X402_CHAINS: 'eip155:31337=http://127.0.0.1:9' });
+    const lines = await failed({
+      PAYMENTS_LEDGER_X402_CHAINS: 'eip155:31337=http://127.0.0.1:9',
+      PAYMENTS_LEDGER_X402_EIP712: 'eip155:31337=USDC:2',
+    });
     expect(lines.at(-1)).toEqual(['0 settlements explained, 0 unexplained, 4 unknown']);
     expect(await failed({ PAYMENTS_LEDGER_X402_CHAINS: '', PAYMENTS_LEDGER_X402_USDC: '' })).toMatchObject([
       ['unknown', {}, 'x402', 'eip155:31337', 'completed', 'its rail x402 is not configured here'],
@@ -154,7 +170,7 @@ describe('settlements against the chain', () => {
     expect(await reasonOf(harness.ledger.pay(order, ofTheChain))).toBe('payment_not_found');
     const played = await harness.ledger.quote(order, { originCurrency: 'SOL' });
     await harness.ledger.pay(order, played);
-    await harness.ledger.settle(asClaimed(await harness.ledger.claim(order, played)));
+    await harness.ledger.settle(asAuthorized(await harness.ledger.authorize(order, played)));
     // Two of these entries move to another month.
     await harness.ledger.db.inspect('ALTER TABLE payments_ledger.journal_transactions DISABLE TRIGGER ALL');
     await harness.ledger.db.inspect(
@@ -188,7 +204,7 @@ describe('settlements against the chain', () => {
          -sum(balance_micros) FILTER (WHERE address LIKE 'agent:%:payments') AS paid,
          -sum(balance_micros) FILTER (WHERE address LIKE 'agent:%:fees') AS indebted,
          sum(balance_micros) FILTER (WHERE address LIKE 'agent:%:refunds') AS refunds,
-         sum(balance_micros) FILTER (WHERE address LIKE 'agent:%:earnings:%') AS payable FROM payments_ledger.accounts`,
+         sum(balance_micros) FILTER (WHERE address LIKE 'agent:%:earnings:%') AS payable FROM payments_ledger.balances`,
     );
     expect([String(sum('volume')), String(sum('revenue'))]).toEqual([books!.paid, books!.fees]);
     const asUsd = (micros: string) => String(Number(micros) / 1e6);
@@ -224,10 +240,10 @@ describe('settlements against Relay', () => {
     ).catch((error: Error) => error.message);
     return text.split('\n').map((line) => line.split('\t'));
   };
-  const quoted = async (): Promise<[Offered, () => Promise<Claim>]> => {
+  const quoted = async (): Promise<[Offered, () => Promise<Authorization>]> => {
     const { payer: _payer, payout: _payout, ...order } = await harness.order();
     const offered = await harness.ledger.quote(order, BY_ETH);
-    return [offered, () => harness.ledger.claim(order, offered)];
+    return [offered, () => harness.ledger.authorize(order, offered)];
   };
   const told = (outcome: string, { offer }: Offered, state: string, why: unknown): unknown[] => [
     outcome,
@@ -242,7 +258,7 @@ describe('settlements against Relay', () => {
     const [sold, claim] = await quoted();
     const request = harness.relay.deposit(sold.offer.requirements.depositAddress!);
     harness.relay.fill(request);
-    await harness.ledger.settle(asClaimed(await claim()));
+    await harness.ledger.settle(asAuthorized(await claim()));
     const [sentBack, retry] = await quoted();
     harness.relay.deposit(sentBack.offer.requirements.depositAddress!, 1n);
     expect(await retry()).toMatchObject({ outcome: 'not_payable' });

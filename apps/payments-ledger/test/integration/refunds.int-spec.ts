@@ -202,6 +202,27 @@ describe('what is owed back', () => {
     expect(await confirm(seller, refund, transaction)).toMatchObject({ status: 'refunded' });
   });
 
+  it('is confirmed once its buyer has a wallet, and its chain can be asked', async () => {
+    const { order, refund } = await undelivered();
+    const seller = order.listing.sellerId;
+    playsWalletOf(seller);
+    const paid = await transfer(refund.wallet!, 250_000n);
+    const movedTo = (network: string) =>
+      harness.db.inspect(`UPDATE payments_ledger.refunds SET network = $2 WHERE id = $1`, [refund.id, network]);
+    harness.wallets!.set(order.buyer, null);
+    await harness.db.inspect('UPDATE payments_ledger.refunds SET wallet = NULL, payable_since = NULL WHERE id = $1', [
+      refund.id,
+    ]);
+    expect(await reasonOf(confirm(seller, refund, paid))).toBe('refund_wallet_missing');
+    harness.wallets!.set(order.buyer, payoutOf(order.buyer));
+    await eventually(async () => expect(await refundsOf(seller)).toMatchObject([{ wallet: refund.wallet }]));
+    await movedTo('eip155:999999');
+    expect(await reasonOf(confirm(seller, refund, paid))).toBe('refund_not_checkable');
+    // As if the operator had named an RPC server.
+    await movedTo(NETWORK);
+    expect(await confirm(seller, refund, paid)).toMatchObject({ status: 'refunded', transaction_hash: paid });
+  });
+
   it('for longer than its days of grace takes the seller off the market, until it is paid', async () => {
     const { order, refund } = await undelivered();
     const seller = order.listing.sellerId;

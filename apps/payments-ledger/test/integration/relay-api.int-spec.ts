@@ -29,6 +29,8 @@ const QUOTE: QuoteBody = {
   ttl: 900,
 };
 
+const BUYER = 'a buyer';
+
 describe('asking Relay', () => {
   let relay: RelayServer;
   beforeAll(async () => {
@@ -57,14 +59,16 @@ describe('asking Relay', () => {
 
   it('brings what it answers, and its refusals by their code', async () => {
     const api = apiOf({ url: `${relay.url}/` });
-    const requestId = requestIdOf(await api.quote(QUOTE));
-    expect(await api.status(requestId)).toMatchObject({ status: 'waiting', quoteCreatedAt: expect.any(Number) });
-    expect(await failureOf(api.quote({ ...QUOTE, amount: '1' }))).toMatchObject({
+    const requestId = requestIdOf(await api.quote(QUOTE, BUYER));
+    expect(await api.status(requestId, BUYER)).toMatchObject({ status: 'waiting', quoteCreatedAt: expect.any(Number) });
+    expect(await failureOf(api.quote({ ...QUOTE, amount: '1' }, BUYER))).toMatchObject({
       name: 'RelayRefused',
       errorCode: 'AMOUNT_TOO_LOW',
     });
     expect(relay.requests.get(requestId)!.apiKey).toBe(relay.apiKey);
-    expect(await failureOf(apiOf({ apiKey: 'another' }).quote(QUOTE))).toMatchObject({ errorCode: 'UNAUTHORIZED' });
+    expect(await failureOf(apiOf({ apiKey: 'another' }).quote(QUOTE, BUYER))).toMatchObject({
+      errorCode: 'UNAUTHORIZED',
+    });
   });
 
   it.each([
@@ -78,33 +82,35 @@ describe('asking Relay', () => {
     'rests as long as a 429 says, where it says %s, and asks the other thing meanwhile',
     async (_name, header, least, most) => {
       const api = apiOf();
-      const requestId = requestIdOf(await api.quote(QUOTE));
+      const requestId = requestIdOf(await api.quote(QUOTE, BUYER));
       const value = typeof header === 'function' ? header() : header;
       const headers: Record<string, string> = value === undefined ? {} : { 'retry-after': value };
       relay.misbehave = (path) =>
         path.endsWith('/quote/v2') ? { status: 429, body: '{"message":"slow down"}', headers } : undefined;
-      const first = await failureOf(api.quote(QUOTE));
+      const first = await failureOf(api.quote(QUOTE, BUYER));
       expect(first).toBeInstanceOf(RelayUnavailable);
       expect((first as RelayUnavailable).retryAfterSeconds).toBeGreaterThanOrEqual(least);
       expect((first as RelayUnavailable).retryAfterSeconds).toBeLessThanOrEqual(most);
       const asked = relay.asked.length;
-      expect(await failureOf(api.quote(QUOTE))).toMatchObject({
+      expect(await failureOf(api.quote(QUOTE, BUYER))).toMatchObject({
         name: 'RelaySilent',
         message: 'Relay is asked as often as it lets itself be asked',
       });
       expect(relay.asked.length).toBe(asked);
-      expect(await api.status(requestId)).toMatchObject({ status: 'waiting' });
+      expect(await api.status(requestId, BUYER)).toMatchObject({ status: 'waiting' });
     },
   );
 
   it('stays within the rates that were set', async () => {
     const api = apiOf({ quotesPerMinute: 3, statusesPerMinute: 2 });
     const before = relay.asked.length;
-    const outcomes = await Promise.all(Array.from({ length: 20 }, () => failureOf(api.quote(QUOTE))));
+    const outcomes = await Promise.all(Array.from({ length: 20 }, (_, n) => failureOf(api.quote(QUOTE, `buyer ${n}`))));
     expect(
       outcomes.filter((outcome) => outcome instanceof RelayUnavailable && outcome.retryAfterSeconds > 50),
     ).toHaveLength(17);
-    const looks = await Promise.all(Array.from({ length: 20 }, () => failureOf(api.status(`0x${'0'.repeat(64)}`))));
+    const looks = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => failureOf(api.status(`0x${'0'.repeat(64)}`, `buyer ${n}`))),
+    );
     expect(looks.filter((look) => !(look instanceof RelayUnavailable))).toEqual([
       { status: 'unknown' },
       { status: 'unknown' },
@@ -116,14 +122,17 @@ describe('asking Relay', () => {
     const api = apiOf();
     relay.misbehave = () => 'silence';
     const began = Date.now();
-    expect(await failureOf(api.quote(QUOTE))).toMatchObject({ message: 'Relay does not answer', retryAfterSeconds: 2 });
+    expect(await failureOf(api.quote(QUOTE, BUYER))).toMatchObject({
+      message: 'Relay does not answer',
+      retryAfterSeconds: 2,
+    });
     expect(Date.now() - began).toBeLessThan(2_000);
     relay.misbehave = null;
     const asked = relay.asked.length;
-    for (let n = 0; n < 10; n += 1) expect(await failureOf(api.quote(QUOTE))).toBeInstanceOf(RelayUnavailable);
+    for (let n = 0; n < 10; n += 1) expect(await failureOf(api.quote(QUOTE, BUYER))).toBeInstanceOf(RelayUnavailable);
     expect(relay.asked.length).toBe(asked);
     await delay(2_100);
-    requestIdOf(await api.quote(QUOTE));
+    requestIdOf(await api.quote(QUOTE, BUYER));
   });
 
   describe("beside Relay's own client", () => {
@@ -197,7 +206,7 @@ describe('asking Relay', () => {
         const before = relay.asked.length;
         const quote = await quoteByClient(client, terms);
         const offer = readQuote(quote, terms);
-        const twin = readQuote(await apiOf().quote(quoteRequest(terms)), terms);
+        const twin = readQuote(await apiOf().quote(quoteRequest(terms), BUYER), terms);
         const [byClient, byAdapter] = [offer, twin].map(({ relayRequestId }) => relay.requests.get(relayRequestId)!);
         expect([byClient!.quote, byClient!.apiKey]).toEqual([byAdapter!.quote, byAdapter!.apiKey]);
         expect(offer).toEqual({
@@ -211,7 +220,7 @@ describe('asking Relay', () => {
           quote,
           wallet: walletOf(terms.from.chainId, (to, amount) => (relay.fill(relay.deposit(to, amount)), relay.of(to))),
         });
-        const seen = readStatus(await apiOf().status(offer.relayRequestId), terms.from.chainId);
+        const seen = readStatus(await apiOf().status(offer.relayRequestId, BUYER), terms.from.chainId);
         expect(data.steps[0]!.items[0]).toMatchObject({
           status: 'complete',
           checkStatus: seen.status,
@@ -243,7 +252,11 @@ describe('asking Relay', () => {
       await expect(paid).rejects.toThrow('Refunded');
       const { relayRequestId, amountBaseUnits } = readQuote(quote, terms);
       expect(
-        observationOf(readStatus(await apiOf().status(relayRequestId), terms.from.chainId), amountBaseUnits, false),
+        observationOf(
+          readStatus(await apiOf().status(relayRequestId, BUYER), terms.from.chainId),
+          amountBaseUnits,
+          false,
+        ),
       ).toMatchObject({ failed: true, isClosed: true });
     });
   });
@@ -260,8 +273,8 @@ describe('asking Relay', () => {
   ])('knows nothing where Relay %s, and gives the key away to nobody', async (_name, misbehave) => {
     relay.misbehave = misbehave;
     for (const outcome of [
-      await failureOf(apiOf().quote(QUOTE)),
-      await failureOf(apiOf().status(`0x${'0'.repeat(64)}`)),
+      await failureOf(apiOf().quote(QUOTE, BUYER)),
+      await failureOf(apiOf().status(`0x${'0'.repeat(64)}`, BUYER)),
     ]) {
       expect(outcome).toBeInstanceOf(RelayUnavailable);
       expect((outcome as RelayUnavailable).retryAfterSeconds).toBe(2);

@@ -7,7 +7,7 @@ import { eventually } from '@market/testing';
 import { randomBytes } from 'node:crypto';
 import { reportPayments } from '../../src/payments/report-payments.command.js';
 import { paymentsLedger } from '../../src/service.js';
-import { as, asClaimed, digestOf, reasonOf, type Offered } from '../support/ledger-harness.js';
+import { as, asAuthorized, digestOf, reasonOf, type Offered } from '../support/ledger-harness.js';
 import {
   BY_ETH,
   FEE_RECIPIENT,
@@ -35,7 +35,7 @@ describe('the Relay rail', () => {
     const order = await harness.order();
     return [order, await quote(order)];
   };
-  const claim = (order: RelayOrder, offered: Offered) => harness.ledger.claim(order, offered);
+  const claim = (order: RelayOrder, offered: Offered) => harness.ledger.authorize(order, offered);
   const stateOf = ({ offer }: Offered) => harness.ledger.stateOf(offer.payment_id);
   const asksOf = (path: string): number => harness.relay.asked.filter((asked) => asked === path).length;
   const QUOTE = 'POST /quote/v2';
@@ -58,7 +58,7 @@ describe('the Relay rail', () => {
         provider: 'relay',
         relay_request_id: request.requestId,
         status: 'pending',
-        x402: null,
+        x402: [],
         requirements: {
           depositAddress: request.depositAddress,
           currency: 'ETH',
@@ -185,7 +185,7 @@ describe('the Relay rail', () => {
         expect(await claim(order, offered)).toMatchObject({ outcome: 'pending', reason: 'payment_not_final' });
       }
       harness.relay.fill(request);
-      const claimed = asClaimed(await claim(order, offered));
+      const claimed = asAuthorized(await claim(order, offered));
       expect(claimed.transactionHash).toBe(request.txHashes[0]);
       await harness.ledger.settle(claimed);
       expect(await stateOf(offered)).toBe('completed');
@@ -212,7 +212,7 @@ describe('the Relay rail', () => {
         harness.requestOf(offered).amountIn * 2n,
       );
       harness.relay.fill(request);
-      asClaimed(await claim(order, offered));
+      asAuthorized(await claim(order, offered));
       expect(request.refunded).toBe(request.amountIn);
       expect(BigInt((await column('received_base_units', offered)) as string)).toBe(request.amountIn);
       expect(await harness.owed(offered)).toEqual([]);
@@ -222,11 +222,11 @@ describe('the Relay rail', () => {
       const [order, offered] = await quoted();
       const request = harness.relay.deposit(offered.offer.requirements.depositAddress!);
       harness.relay.fill(request);
-      let claimed = asClaimed(await claim(order, offered));
+      let claimed = asAuthorized(await claim(order, offered));
       for (const status of ['pending', 'waiting', 'refund', 'failure'] as const) {
         request.status = status;
         await harness.ledger.release(claimed);
-        claimed = asClaimed(await claim(order, offered));
+        claimed = asAuthorized(await claim(order, offered));
       }
       await harness.ledger.settle(claimed);
       expect([await stateOf(offered), await harness.owed(offered)]).toEqual(['completed', []]);
@@ -324,6 +324,39 @@ describe('the Relay rail', () => {
       expect(await stateOf(offered)).toBe('verified');
     });
 
+    it('get through when one buyer has its unpaid offer looked at without a pause', async () => {
+      const busy = await startRelayLedger({
+        env: {
+          PAYMENTS_LEDGER_RELAY_STATUSES_PER_MINUTE: '20',
+          PAYMENTS_LEDGER_RELAY_STATUS_INTERVAL_MS: '2000',
+          PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '60000',
+        },
+      });
+      const quoteThere = async (): Promise<[RelayOrder, Offered]> => {
+        const order = await busy.order();
+        return [order, await busy.ledger.quote(strip(order), BY_ETH)];
+      };
+      const [[idle, unpaid], [payer, paid], [other, told]] = [
+        await quoteThere(),
+        await quoteThere(),
+        await quoteThere(),
+      ];
+      for (let n = 0; n < 215; n += 1)
+        expect(await busy.ledger.authorize(idle, unpaid)).toMatchObject({ outcome: 'pending' });
+      expect(busy.relay.asked.filter((path) => path === STATUS).length).toBeLessThanOrEqual(5);
+
+      busy.relay.fill(busy.relay.deposit(paid.offer.requirements.depositAddress!));
+      asAuthorized(await busy.ledger.authorize(payer, paid));
+
+      // What Relay has said is repeated for a while, until it says itself that something changed.
+      expect(await busy.ledger.authorize(other, told)).toMatchObject({ outcome: 'pending' });
+      const request = busy.requestOf(told);
+      busy.relay.fill(busy.relay.deposit(request.depositAddress));
+      await busy.ledger.edge.request(handleRelayWebhook, busy.relay.webhook(request), newRequestContext());
+      asAuthorized(await busy.ledger.authorize(other, told));
+      await busy.stop();
+    });
+
     it('of what is not known here are heard and left', async () => {
       const before = asksOf(STATUS);
       await handle(harness.relay.webhook({ requestId: `0x${randomBytes(32).toString('hex')}`, status: 'success' }));
@@ -362,12 +395,12 @@ describe('the Relay rail', () => {
   it('is not bought from by anyone but its buyer, for anything but its call', async () => {
     const [order, offered] = await quoted();
     harness.relay.fill(harness.relay.deposit(offered.offer.requirements.depositAddress!));
-    expect(await reasonOf(harness.ledger.claim({ ...order, buyer: newId() }, offered))).toBe('payment_not_found');
-    expect(await reasonOf(harness.ledger.claim(order, offered, { listingId: newId() }))).toBe('listing_mismatch');
-    expect(await reasonOf(harness.ledger.claim(order, offered, { bodyDigest: digestOf('another') }))).toBe(
+    expect(await reasonOf(harness.ledger.authorize({ ...order, buyer: newId() }, offered))).toBe('payment_not_found');
+    expect(await reasonOf(harness.ledger.authorize(order, offered, { listingId: newId() }))).toBe('listing_mismatch');
+    expect(await reasonOf(harness.ledger.authorize(order, offered, { bodyDigest: digestOf('another') }))).toBe(
       'request_body_mismatch',
     );
-    asClaimed(await claim(order, offered));
+    asAuthorized(await claim(order, offered));
   });
 
   it('buys a subscription too', async () => {

@@ -43,21 +43,21 @@ describe('a sandbox payment', () => {
       transaction_hash: expect.stringMatching(/^0x[0-9a-f]{64}$/) as string,
     });
     expect(await transfers(offered.offer.payment_id)).toBe(1);
-    const claim = await harness.claim(order, offered);
-    expect(claim).toMatchObject({ outcome: 'claimed', transactionHash: answers[0]!.transaction_hash });
+    const claim = await harness.authorize(order, offered);
+    expect(claim).toMatchObject({ outcome: 'authorized', transactionHash: answers[0]!.transaction_hash });
     expect(await harness.pay(order, offered, 'late')).toMatchObject({
-      status: 'in_flight',
+      status: 'verified',
       transaction_hash: answers[0]!.transaction_hash,
     });
   });
 
   it('is pending until it is final, even when it is paid again meanwhile', async () => {
     const [order, offered] = await quoted();
-    expect(await harness.claim(order, offered)).toEqual({ outcome: 'unpaid', offer: offered.offer });
+    expect(await harness.authorize(order, offered)).toEqual({ outcome: 'unpaid', offer: offered.offer });
     expect(await harness.pay(order, offered, 'pending')).toMatchObject({ status: 'pending', received_amount: '0.4' });
     for (const outcome of ['pending', 'paid', 'underpaid', 'overpaid', 'failed'] as const)
       expect(await harness.pay(order, offered, outcome)).toMatchObject({ status: 'pending', received_amount: '0.4' });
-    expect(await harness.claim(order, offered)).toEqual({
+    expect(await harness.authorize(order, offered)).toEqual({
       outcome: 'pending',
       gatewayRequestId: offered.gatewayRequestId,
       retryAfterSeconds: 2,
@@ -66,7 +66,7 @@ describe('a sandbox payment', () => {
     await harness.db.inspect('UPDATE payments_ledger.sandbox_transfers SET final_at = now() WHERE payment_id = $1', [
       offered.offer.payment_id,
     ]);
-    expect(await harness.claim(order, offered)).toMatchObject({ outcome: 'claimed' });
+    expect(await harness.authorize(order, offered)).toMatchObject({ outcome: 'authorized' });
   });
 
   it('says what is missing, and is verified by the part that was', async () => {
@@ -75,14 +75,14 @@ describe('a sandbox payment', () => {
       status: 'underpaid',
       received_amount: '0.2',
     });
-    expect(await harness.claim(order, offered)).toEqual({
+    expect(await harness.authorize(order, offered)).toEqual({
       outcome: 'underpaid',
-      offer: { ...offered.offer, status: 'underpaid', x402: null },
+      offer: { ...offered.offer, status: 'underpaid', x402: [] },
       received: '0.2',
       missing: '0.2',
     });
     await harness.pay(order, offered, 'underpaid');
-    expect(await harness.claim(order, offered)).toMatchObject({
+    expect(await harness.authorize(order, offered)).toMatchObject({
       outcome: 'underpaid',
       received: '0.3',
       missing: '0.1',
@@ -90,7 +90,7 @@ describe('a sandbox payment', () => {
     expect(await harness.pay(order, offered, 'failed')).toMatchObject({ status: 'underpaid', received_amount: '0.3' });
     expect(await harness.pay(order, offered)).toMatchObject({ status: 'verified', received_amount: '0.4' });
     expect(await transfers(offered.offer.payment_id)).toBe(3);
-    expect(await harness.claim(order, offered)).toMatchObject({ outcome: 'claimed' });
+    expect(await harness.authorize(order, offered)).toMatchObject({ outcome: 'authorized' });
     expect(await owedTo(order)).toEqual([]);
   });
 
@@ -101,8 +101,8 @@ describe('a sandbox payment', () => {
     const [order, offered] = await quoted();
     for (const outcome of outcomes) await harness.pay(order, offered, outcome);
     expect(await harness.pay(order, offered, 'overpaid')).toMatchObject({ status: 'verified', received_amount: '0.6' });
-    const claim = await harness.claim(order, offered);
-    if (claim.outcome === 'claimed') await harness.settle(claim);
+    const claim = await harness.authorize(order, offered);
+    if (claim.outcome === 'authorized') await harness.settle(claim);
     expect(await owedTo(order)).toEqual([{ reason: 'overpaid', amountMicros: surplus }]);
   });
 
@@ -114,7 +114,7 @@ describe('a sandbox payment', () => {
     const [order, offered] = await quoted();
     for (const outcome of outcomes) await harness.pay(order, offered, outcome);
     expect(await harness.stateOf(offered.offer.payment_id)).toBe('refund_due');
-    expect(await harness.claim(order, offered)).toEqual({ outcome: 'not_payable', reason: 'refund_due' });
+    expect(await harness.authorize(order, offered)).toEqual({ outcome: 'not_payable', reason: 'refund_due' });
     for (const outcome of ['paid', 'late'] as const)
       expect(await reasonOf(harness.pay(order, offered, outcome))).toBe('offer_not_payable');
     expect(await owedTo(order)).toEqual([{ reason: 'paid_late', amountMicros: '400000' }]);
@@ -124,7 +124,7 @@ describe('a sandbox payment', () => {
   it('that failed buys nothing and costs nothing, and leaves room for a new offer', async () => {
     const [order, offered] = await quoted();
     expect(await harness.pay(order, offered, 'failed')).toMatchObject({ status: 'failed', received_amount: '0' });
-    expect(await harness.claim(order, offered)).toEqual({ outcome: 'not_payable', reason: 'payment_failed' });
+    expect(await harness.authorize(order, offered)).toEqual({ outcome: 'not_payable', reason: 'payment_failed' });
     expect(await reasonOf(harness.pay(order, offered))).toBe('offer_not_payable');
     expect((await harness.quote(order)).offer.relay_request_id).not.toBe(offered.offer.relay_request_id);
   });
@@ -138,7 +138,7 @@ describe('a sandbox payment', () => {
       `0x${newId()}`,
       offered.offer.payment_id,
     ]);
-    expect(await harness.claim(order, offered)).toEqual({ outcome: 'not_payable', reason: 'refund_due' });
+    expect(await harness.authorize(order, offered)).toEqual({ outcome: 'not_payable', reason: 'refund_due' });
     expect(await owedTo(order)).toEqual([{ reason: 'paid_late', amountMicros: '400000' }]);
   });
 
@@ -153,7 +153,7 @@ describe('a sandbox payment', () => {
     const order = newOrder({ priceMicros: '100001' });
     const offered = await harness.quote(order, { originCurrency: 'ETH' });
     await harness.pay(order, offered, 'underpaid');
-    expect(await harness.claim(order, offered)).toMatchObject({
+    expect(await harness.authorize(order, offered)).toMatchObject({
       outcome: 'underpaid',
       received: '0.000016666833333333',
       missing: '0.000016666833333334',

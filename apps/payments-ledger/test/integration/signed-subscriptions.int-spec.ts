@@ -122,7 +122,7 @@ describe('a subscription that a signature pays', () => {
         settlementOf: (...args: Parameters<SandboxFacilitator['settlementOf']>) =>
           isDead ? die() : sandbox.settlementOf(...args),
       });
-      const parts = ledgerParts(harness.db.database, [new SandboxRail(harness.db.database, dying, null)]);
+      const parts = ledgerParts(harness.db.database, [new SandboxRail(harness.db.database, dying, null, 1_000n)]);
       const verify = parts.verifyPayment(harness.gateway);
       const { payload } = await payloadOf(offer);
       const input = { payment_id: offer.payment_id, payload };

@@ -14,35 +14,42 @@ import { runCommand } from '@market/runtime';
 import { eventually } from '@market/testing';
 import { createSolanaRpc, type Base64EncodedWireTransaction, type KeyPairSigner } from '@solana/kit';
 import { ExactSvmScheme } from '@x402/svm/exact/client';
-import { toHeld, type AuthorizationRow } from '../../src/payments/settle-authorization.js';
+import { toHeld, type AuthorizationRow } from '../../src/payments/authorization-rows.js';
 import type { ExactRequirements } from '../../src/rails/x402/exact-payment.js';
 import { TransactionsOnSolana } from '../../src/rails/x402/transactions-on-solana.js';
 import { reconcileBooks } from '../../src/reconciliation/reconcile-books.command.js';
 import { paymentsLedger } from '../../src/service.js';
 import {
   as,
-  asClaimed,
+  asAuthorized,
+  BRIEFLY_MS,
   newListing,
   newOrder,
   reasonOf,
-  type Claim,
-  type Claimed,
+  type Authorization,
+  type Authorized,
   type Offered,
   type Order,
 } from '../support/ledger-harness.js';
-import { newSigner, signedOnSolana, startSolanaLedger, type SolanaLedger } from '../support/solana-ledger.js';
+import {
+  newSigner,
+  signedOnSolana,
+  startSolanaLedger,
+  withComputeBudget,
+  type SolanaLedger,
+} from '../support/solana-ledger.js';
 
 const PRICE = 250_000n;
 /** After this many blocks, a blockhash has expired in every final block. */
 const LIFE_OF_A_BLOCKHASH = 400;
-const LEASE = { leaseMs: 50_000 };
+const LEASE = { callMs: 50_000 };
 
 interface Held {
   order: Order;
   offered: Offered;
   seller: KeyPairSigner;
   authorization: string;
-  claim: Claimed;
+  claim: Authorized;
 }
 
 describe('the x402 rail on Solana', () => {
@@ -70,30 +77,31 @@ describe('the x402 rail on Solana', () => {
   };
   const sign = (offered: Offered, signer = harness.payer, changes?: Record<string, unknown>): Promise<string> =>
     signedOnSolana(offered, signer, harness.node.url, changes);
-  const claim = (order: Order, offered: Offered, authorization?: string, lease = LEASE): Promise<Claim> =>
-    harness.ledger.claim(order, offered, { ...lease, authorization });
+  const claim = (order: Order, offered: Offered, authorization?: string, lease = LEASE): Promise<Authorization> =>
+    harness.ledger.authorize(order, offered, { ...lease, authorization });
   const held = async (signer?: KeyPairSigner): Promise<Held> => {
     const [order, offered, seller] = await quoted();
     const authorization = await sign(offered, signer);
-    return { order, offered, seller, authorization, claim: asClaimed(await claim(order, offered, authorization)) };
+    return { order, offered, seller, authorization, claim: asAuthorized(await claim(order, offered, authorization)) };
   };
   const balanceOf = ({ address }: { address: string }): Promise<bigint> => harness.node.balanceOf(address);
-  const becomes = (state: string, { paymentId }: Pick<Claimed, 'paymentId'>): Promise<void> =>
+  const becomes = (state: string, { paymentId }: Pick<Authorized, 'paymentId'>): Promise<void> =>
     eventually(async () => expect(await harness.ledger.stateOf(paymentId)).toBe(state), { withinMs: 20_000 });
 
   /** Simulates that two and a half minutes have passed. Until then, no authorization counts as expired. */
-  const isHeldForLong = ({ paymentId }: Claimed) =>
+  const isHeldForLong = ({ paymentId }: Authorized) =>
     harness.ledger.db.inspect(
       "UPDATE payments_ledger.authorizations SET created_at = now() - interval '151 seconds' WHERE payment_id = $1",
       [paymentId],
     );
-  const outcomeOf = async ({ paymentId }: Claimed) => {
+  const outcomeOf = async ({ paymentId }: Authorized) => {
     const [row] = await harness.ledger.db.inspect<AuthorizationRow>(
       'SELECT * FROM payments_ledger.authorizations WHERE payment_id = $1',
       [paymentId],
     );
     const { network, usdc, url } = harness.node;
-    const { relayRequestId } = (JSON.parse(row!.payload) as { accepted: Offered['offer']['x402'] }).accepted!.extra;
+    const { relayRequestId } = (JSON.parse(row!.payload) as { accepted: Offered['offer']['x402'][number] }).accepted
+      .extra;
     return new TransactionsOnSolana({ network, usdc, rpcUrls: [url] }, 3_000).settlementOf(toHeld(row!), {
       extra: { relayRequestId },
     } as ExactRequirements);
@@ -116,13 +124,13 @@ describe('the x402 rail on Solana', () => {
       provider: 'x402-solana',
       requirements: { depositAddress: null, amount: '0.25', currency: 'USDC', network: harness.node.network },
       retry_headers: { 'X-Market-Payment-Scheme': 'exact' },
-      x402: {
-        asset: harness.node.usdc,
-        payTo: seller.address,
-        amount: '250000',
-        maxTimeoutSeconds: 60,
-        extra: { memo: offer.relay_request_id, relayRequestId: offer.relay_request_id },
-      },
+    });
+    expect(offer.x402[0]).toMatchObject({
+      asset: harness.node.usdc,
+      payTo: seller.address,
+      amount: '250000',
+      maxTimeoutSeconds: 60,
+      extra: { memo: offer.relay_request_id, relayRequestId: offer.relay_request_id },
     });
   });
 
@@ -138,7 +146,7 @@ describe('the x402 rail on Solana', () => {
   it('charges nothing for a call that was not delivered, however often it is tried', async () => {
     const { claim: first, order, offered, authorization, seller } = await held();
     await harness.ledger.release(first);
-    const second = asClaimed(await claim(order, offered, authorization));
+    const second = asAuthorized(await claim(order, offered, authorization));
     await harness.ledger.release(second);
     await harness.ledger.db.inspect(
       "UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = $1",
@@ -167,7 +175,7 @@ describe('the x402 rail on Solana', () => {
       const { claim, seller } = await held();
       harness.facilitator.fault = 'break-after';
       harness.node.onRequest = (asked) => (asked === method ? 'swallow' : undefined);
-      const outcome = await harness.ledger.settle(claim).then(
+      const outcome = await harness.ledger.settle(claim, {}, BRIEFLY_MS).then(
         () => 'completed',
         (error: { reason: string }) => error.reason,
       );
@@ -197,7 +205,7 @@ describe('the x402 rail on Solana', () => {
       };
       harness.facilitator.lie = await lies[lie]();
       const before = await balanceOf(seller);
-      expect(await reasonOf(harness.ledger.settle(claim))).toBe('settlement_unknown');
+      expect(await reasonOf(harness.ledger.settle(claim, {}, BRIEFLY_MS))).toBe('settlement_unknown');
       expect(await harness.ledger.stateOf(claim.paymentId)).toBe('indeterminate');
       expect(await balanceOf(seller)).toBe(before);
       harness.facilitator.lie = null;
@@ -222,19 +230,35 @@ describe('the x402 rail on Solana', () => {
       ],
       [await sign(offered, harness.payer, { amount: '1' }), 'invalid_exact_svm_payload_amount_mismatch'],
       [
-        await sign(offered, harness.payer, { extra: other.offer.x402!.extra }),
+        await sign(offered, harness.payer, { extra: other.offer.x402[0]!.extra }),
         'invalid_exact_svm_payload_memo_mismatch',
       ],
       [await sign(other), 'accepted_mismatch'],
       [JSON.stringify(signatureless), 'invalid_exact_svm_payload_signature_invalid'],
       [
-        await sign(offered, harness.payer, { extra: { ...offered.offer.x402!.extra, feePayer: elsewhere.address } }),
+        await sign(offered, harness.payer, { extra: { ...offered.offer.x402[0]!.extra, feePayer: elsewhere.address } }),
         'invalid_exact_svm_fee_payer_mismatch',
       ],
     ];
     for (const [authorization, reason] of wrong)
       expect(await claim(order, offered, authorization)).toMatchObject({ outcome: 'rejected', reason });
-    expect(asClaimed(await claim(order, offered, await sign(offered))).isSigned).toBe(true);
+    expect(asAuthorized(await claim(order, offered, await sign(offered))).isSigned).toBe(true);
+  });
+
+  it.each([
+    ['1,400,000 units at 5,000,000', 1_400_000, 5_000_000n, 'settlement_too_costly'],
+    ['the usual units at a price above the fee of the sale', 20_000, 2_000_000n, 'settlement_too_costly'],
+    ['the price of the most units alone', 1_400_000, 30_000n, 'settlement_too_costly'],
+    ['a priority that the fee of the sale pays for', 60_000, 400_000n, null],
+  ])('bounds what its own fee payer pays: %s', async (_what, units, price, reason) => {
+    const [order, offered, seller] = await quoted();
+    const payer = await newSigner();
+    await harness.node.fund(payer.address, PRICE);
+    const costly = await withComputeBudget(await sign(offered, payer), payer, units, price);
+    const outcome = await claim(order, offered, costly);
+    if (reason !== null) expect(outcome).toMatchObject({ outcome: 'rejected', reason });
+    else await harness.ledger.settle(asAuthorized(outcome));
+    expect(await balanceOf(seller)).toBe(reason === null ? PRICE : 0n);
   });
 
   it('pays no other call of the same seller, whatever terms it is sent with', async () => {
@@ -243,12 +267,12 @@ describe('the x402 rail on Solana', () => {
     other.listing.sellerId = order.listing.sellerId;
     const otherOffer = await harness.ledger.quote(other, onSolana());
     const authorization = await sign(offered);
-    const moved = JSON.stringify({ ...(JSON.parse(authorization) as object), accepted: otherOffer.offer.x402 });
+    const moved = JSON.stringify({ ...(JSON.parse(authorization) as object), accepted: otherOffer.offer.x402[0] });
     expect(await claim(other, otherOffer, moved)).toMatchObject({
       outcome: 'rejected',
       reason: 'invalid_exact_svm_payload_memo_mismatch',
     });
-    expect(asClaimed(await claim(order, offered, authorization)).isSigned).toBe(true);
+    expect(asAuthorized(await claim(order, offered, authorization)).isSigned).toBe(true);
   });
 
   it('refuses what its payer cannot pay before the seller is called', async () => {
@@ -264,7 +288,7 @@ describe('the x402 rail on Solana', () => {
     harness.node.onRequest = (method) => (method === 'simulateTransaction' ? 'refuse' : undefined);
     expect(await reasonOf(claim(order, offered, authorization))).toBe('dependency_unavailable');
     harness.node.onRequest = undefined;
-    expect(asClaimed(await claim(order, offered, authorization)).isSigned).toBe(true);
+    expect(asAuthorized(await claim(order, offered, authorization)).isSigned).toBe(true);
   });
 
   it('refuses for good what its blockhash outlived, keeps the call, and takes the next signature for it', async () => {
@@ -272,7 +296,7 @@ describe('the x402 rail on Solana', () => {
     harness.node.mine(LIFE_OF_A_BLOCKHASH);
     expect(await reasonOf(harness.ledger.settle(first))).toBe('settlement_refused');
     expect(await harness.ledger.stateOf(first.paymentId)).toBe('pending');
-    const again = asClaimed(await claim(order, offered, await sign(offered)));
+    const again = asAuthorized(await claim(order, offered, await sign(offered)));
     // The payer's last settlement failed, so this payment is settled before the call.
     expect(again.transactionHash).not.toBeNull();
     await harness.ledger.settle(again);
@@ -282,7 +306,7 @@ describe('the x402 rail on Solana', () => {
   it('knows for good that a transaction never came, once its blockhash is over in a final block and not before', async () => {
     const { claim, seller } = await held();
     harness.facilitator.fault = 'break-before';
-    expect(await reasonOf(harness.ledger.settle(claim))).toBe('settlement_unknown');
+    expect(await reasonOf(harness.ledger.settle(claim, {}, BRIEFLY_MS))).toBe('settlement_unknown');
     await isHeldForLong(claim);
     harness.node.mine(100);
     expect(await outcomeOf(claim)).toBeNull();
@@ -296,7 +320,7 @@ describe('the x402 rail on Solana', () => {
     const [order, offered, seller] = await quoted();
     const payer = await newSigner();
     await harness.node.fund(payer.address, PRICE);
-    const slow = asClaimed(await claim(order, offered, await sign(offered, payer), { leaseMs: 140_000 }));
+    const slow = asAuthorized(await claim(order, offered, await sign(offered, payer), { callMs: 140_000 }));
     expect(slow.transactionHash).not.toBeNull();
     expect(await balanceOf(seller)).toBe(PRICE);
     harness.node.mine(LIFE_OF_A_BLOCKHASH);
@@ -361,7 +385,7 @@ describe('the x402 rail on Solana', () => {
       const [order, offered, seller] = await quoted();
       const buyer = await harness.openWallet(order.buyer);
       await harness.node.fund(buyer.address, PRICE);
-      const first = asClaimed(await claim(order, offered, await sign(offered, buyer), { leaseMs: 140_000 }));
+      const first = asAuthorized(await claim(order, offered, await sign(offered, buyer), { callMs: 140_000 }));
       await harness.ledger.release(first);
       await harness.ledger.db.inspect(
         "UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = $1",
@@ -405,7 +429,7 @@ describe('the x402 rail on Solana', () => {
       const bought = newOrder({ buyer: order.listing.sellerId });
       bought.listing.sellerId = order.buyer;
       const offered = await harness.ledger.quote(bought, onSolana());
-      const sale = asClaimed(await claim(bought, offered, await sign(offered, seller)));
+      const sale = asAuthorized(await claim(bought, offered, await sign(offered, seller)));
       const paid = await harness.ledger.settle(sale);
       const byStranger = await transferTokens(stranger, buyer.address, PRICE);
       const transaction = await transferTokens(seller, buyer.address, PRICE);
@@ -424,7 +448,7 @@ describe('the x402 rail on Solana', () => {
     harness.ledger.catalog.offer(listing);
     const asked = await harness.ledger.edge.request(subscribe, { listing_id: listing.listingId }, as(buyer));
     const { payment } = asked as Extract<typeof asked, { outcome: 'payment_required' }>;
-    expect(payment.x402).toMatchObject({ network: harness.node.network, payTo: seller.address, amount: '9990000' });
+    expect(payment.x402[0]).toMatchObject({ network: harness.node.network, payTo: seller.address, amount: '9990000' });
     const payload = JSON.parse(
       await signedOnSolana({ offer: payment } as never, harness.payer, harness.node.url),
     ) as Record<string, unknown>;
@@ -448,7 +472,7 @@ describe('the x402 rail on Solana', () => {
     const operator = harness.env['PAYMENTS_LEDGER_FEE_SOLANA_ADDRESS']!;
     expect(x402.payTo).toBe(operator);
     await harness.node.openTokenAccount(operator);
-    const authorization = await signedOnSolana({ offer: { x402 } } as never, seller, harness.node.url);
+    const authorization = await signedOnSolana({ offer: { x402: [x402] } } as never, seller, harness.node.url);
     expect(await harness.ledger.edge.request(payFees, { authorization }, caller)).toMatchObject({ outcome: 'paid' });
     expect(await harness.node.balanceOf(operator)).toBe(12_500n);
   });

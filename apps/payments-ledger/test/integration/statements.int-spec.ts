@@ -28,8 +28,8 @@ describe('a statement', () => {
           order.listing.sellerId = buys ? other : who;
           const offered = await harness.quote(order);
           await harness.pay(order, offered, outcome);
-          const claim = await harness.claim(order, offered);
-          if (claim.outcome === 'claimed') await harness.settle(claim);
+          const claim = await harness.authorize(order, offered);
+          if (claim.outcome === 'authorized') await harness.settle(claim);
           if (isOfLastMonth)
             await harness.db.inspect(
               `BEGIN; SET LOCAL session_replication_role = replica;

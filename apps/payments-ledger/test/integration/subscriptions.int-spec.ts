@@ -147,7 +147,7 @@ describe('subscriptions', () => {
           expiresAt: expect.stringMatching(/Z$/) as string,
         },
         fees: { gross_amount: 9.99, fee_rate: 0.05, fee_amount: 0.4995, provider_receives: 9.4905 },
-        x402: expect.objectContaining({ scheme: 'exact', network: 'eip155:84532', amount: '9990000' }) as object,
+        x402: [expect.objectContaining({ scheme: 'exact', network: 'eip155:84532', amount: '9990000' }) as object],
       });
       harness.catalog.offer({ ...listing, priceMicros: '50000000' });
       expect(await ada.offerOf(listing)).toEqual(offer);
@@ -390,7 +390,7 @@ describe('subscriptions', () => {
       expect(await bob.payment(quoted.offer.payment_id)).toMatchObject({ purpose: 'call', status: 'pending' });
       expect(
         await reasonOf(
-          harness.claim(
+          harness.authorize(
             { ...order, buyer: ada.id },
             { ...quoted, offer: { ...quoted.offer, relay_request_id: offer.requirements.relayRequestId } },
           ),
@@ -637,11 +637,11 @@ describe('subscriptions', () => {
     const late = await harness.quote(order);
     await harness.pay(order, late, 'late');
     expect((await evidence(listingId)).lastBillableCallAt).toBeNull();
-    await harness.claimed(order);
+    await harness.authorized(order);
     expect((await evidence(listingId)).lastBillableCallAt).toBeNull();
-    const first = await harness.settle(await harness.claimed({ ...order, bodyDigest: newOrder().bodyDigest }));
+    const first = await harness.settle(await harness.authorized({ ...order, bodyDigest: newOrder().bodyDigest }));
     expect(await evidence(listingId)).toEqual({ lastBillableCallAt: first.completedAt, subscriptionStartedAt: null });
-    const second = await harness.settle(await harness.claimed({ ...order, bodyDigest: newOrder().bodyDigest }));
+    const second = await harness.settle(await harness.authorized({ ...order, bodyDigest: newOrder().bodyDigest }));
     expect((await evidence(listingId)).lastBillableCallAt).toBe(second.completedAt);
   });
 });

@@ -18,10 +18,10 @@ const SHOWN: Record<
   | 'who sees it, and where',
   string[]
 > = {
-  iat: ['receipts.created_at'],
-  receipt_id: ['receipts.id'],
+  iat: ['journal_transactions.recorded_at'],
+  receipt_id: ['journal_transactions.id'],
   payment_id: ['payments.id'],
-  recipient_type: ['receipts.recipient_type'],
+  recipient_type: ['postings.type'],
   buyer_id: ['payments.buyer_id'],
   seller_id: ['payments.seller_id'],
   listing: LISTING,
@@ -29,32 +29,31 @@ const SHOWN: Record<
   fee_rate: ['payments.fee_bps'],
   fee_amount: ['payments.fee_micros'],
   net_amount: ['payments.net_micros'],
-  currency: ['payments.currency'],
+  currency: [],
+  paid: ['payments.currency', 'payments.amount_base_units'],
   network: ['payments.network'],
   transaction_hash: ['payments.transaction_hash'],
   relay_request_id: ['payments.relay_request_id'],
   gateway_request_id: ['payments.gateway_request_id'],
-  request_digest: ['receipts.request_digest'],
-  response_digest: ['receipts.response_digest'],
-  seller_status_code: ['receipts.seller_status_code'],
-  'entry.id': ['postings.id'],
+  request_digest: ['journal_transactions.request_digest'],
+  response_digest: ['journal_transactions.response_digest'],
+  seller_status_code: ['journal_transactions.seller_status_code'],
+  'entry.id': ['journal_transactions.id', 'postings.position'],
   'entry.transaction_id': ['journal_transactions.id'],
   'entry.type': ['postings.type'],
   'entry.account': ['postings.account'],
   'entry.direction': ['postings.direction'],
   'entry.amount_cents': ['postings.amount_micros'],
   'entry.currency': [],
-  'entry.balance_after_cents': ['postings.balance_after_micros'],
+  'entry.balance_after_cents': ['postings.amount_micros', 'postings.direction'],
   'entry.listing': LISTING,
-  'entry.reference': ['payments.id', 'payments.gateway_request_id', 'receipts.id'],
+  'entry.reference': ['payments.id', 'payments.gateway_request_id', 'journal_transactions.id'],
   'entry.transaction_hash': ['payments.transaction_hash'],
   'entry.network': ['payments.network'],
   'entry.wallet': ['payments.pay_to'],
   'entry.created_at': ['journal_transactions.recorded_at'],
   'who sees it, and where': [
     'postings.owner_id',
-    'receipts.recipient_id',
-    'postings.sequence',
     'postings.position',
     'journal_transactions.reason',
     'journal_transactions.payment_id',
@@ -77,7 +76,6 @@ const CHANGES: Record<string, string> = {
   'postings.type': "type = 'adjustment'",
   'postings.direction': "direction = CASE direction WHEN 'debit' THEN 'credit' ELSE 'debit' END",
   'postings.position': 'position = 9 - position',
-  'receipts.recipient_type': "recipient_type = 'seller'",
 };
 const changeOf = (column: string): string => {
   const name = column.split('.')[1]!;
@@ -88,6 +86,10 @@ const changeOf = (column: string): string => {
   return /_(micros|bps|units|code)$|^sequence$/.test(name) ? `${name} = ${name} + 1` : `${name} = ${name} || 'x'`;
 };
 
+/** SQL: postings of the journal transactions of a payment. */
+const ofPayment = (paymentId: string): string =>
+  `sequence IN (SELECT sequence FROM journal_transactions WHERE payment_id = '${paymentId}')`;
+
 describe('books verify', () => {
   let harness: LedgerHarness;
   let buyer: string;
@@ -97,7 +99,7 @@ describe('books verify', () => {
   beforeAll(async () => {
     harness = await startLedger();
     const order = newOrder();
-    const claim = await harness.claimed(order);
+    const claim = await harness.authorized(order);
     await harness.settle(claim);
     [buyer, call] = [order.buyer, claim.paymentId];
     subscription = (await subscriberOf(harness).buy(offered(harness))).payment.payment_id;
@@ -110,7 +112,7 @@ describe('books verify', () => {
   /** The tests change stored rows. */
   afterAll(() => harness.stop({ checkBooks: false }));
 
-  const TABLES = ['payments', 'receipts', 'subscriptions', 'postings', 'journal_transactions'];
+  const TABLES = ['payments', 'subscriptions', 'postings', 'journal_transactions'];
   /** Tampers as a superuser with disabled triggers, and restores the data afterwards. */
   const whileTampered = async <T>(statements: string[], look: () => Promise<T>): Promise<T> => {
     const client = new pg.Client({ connectionString: harness.db.url, options: '-c search_path=payments_ledger' });
@@ -152,16 +154,17 @@ describe('books verify', () => {
       () => [call, 'is charged 250000, fee 12500, earned 237500 micros'],
     ],
     [
-      'a receipt that is gone',
-      () => [`DELETE FROM receipts WHERE payment_id = '${subscription}' AND recipient_type = 'seller'`],
-      () => [subscription, 'is completed and has 1 good receipts of 1'],
+      'a receipt without its digests',
+      () => [
+        `UPDATE journal_transactions SET request_digest = NULL, response_digest = NULL, seller_status_code = NULL
+         WHERE payment_id = '${call}'`,
+      ],
+      () => [call, 'is completed and its receipts are not those of its sale'],
     ],
     [
       "a receipt in another's name",
-      () => [
-        `UPDATE receipts SET recipient_id = '${newId()}' WHERE payment_id = '${call}' AND recipient_type = 'buyer'`,
-      ],
-      () => [call, 'is completed and has 1 good receipts of 2'],
+      () => [`UPDATE postings SET owner_id = '${newId()}' WHERE type = 'direct_payment' AND ${ofPayment(call)}`],
+      () => [call, 'is completed and its receipts are not those of its sale'],
     ],
     [
       'a subscription that nobody paid',
@@ -199,25 +202,13 @@ describe('books verify', () => {
   describe('names what was changed of all that is shown', () => {
     const ROWS: Record<string, string> = {
       payments: 'id',
-      receipts: 'payment_id',
       journal_transactions: 'payment_id',
-      postings: 'transaction_id',
     };
-    const tampering = (column: string, paymentId: string, transactionId: string): string[] => {
+    const tampering = (column: string, paymentId: string): string[] => {
       const table = column.split('.')[0]!;
-      const change = `UPDATE ${table} SET ${changeOf(column)} WHERE ${ROWS[table]} = '${table === 'postings' ? transactionId : paymentId}'`;
-      // There is one receipt for each party.
-      return column === 'receipts.recipient_type'
-        ? [`DELETE FROM receipts WHERE payment_id = '${paymentId}' AND recipient_type = 'seller'`, change]
-        : [change];
+      const where = table === 'postings' ? ofPayment(paymentId) : `${ROWS[table]} = '${paymentId}'`;
+      return [`UPDATE ${table} SET ${changeOf(column)} WHERE ${where}`];
     };
-    const transactionOf = async (paymentId: string): Promise<string> =>
-      (
-        await harness.db.inspect<{ id: string }>(
-          'SELECT id FROM payments_ledger.journal_transactions WHERE payment_id = $1',
-          [paymentId],
-        )
-      )[0]!.id;
     const foundIn = async (): Promise<string[]> =>
       (await verifyJournal(harness.db.database))
         .filter(({ kind }) => kind === 'chain_broken')
@@ -228,7 +219,7 @@ describe('books verify', () => {
       const prove = () => harness.edge.request(getReceiptProof, { receiptId: receipt!.id }, as(buyer));
       expect((await prove()).claims.payment_id).toBe(call);
       const [found, refused] = await whileTampered(
-        tampering(column, call, await transactionOf(call)),
+        tampering(column, call),
         async () => [await foundIn(), await reasonOf(prove())] as const,
       );
       expect(found.join()).toMatch(
@@ -239,12 +230,12 @@ describe('books verify', () => {
     });
 
     it.each([
-      ['a subscription', ['payments.listing_name', 'receipts.created_at', 'payments.completed_at']],
+      ['a subscription', ['payments.listing_name', 'journal_transactions.recorded_at', 'payments.completed_at']],
       ['a refund', ['payments.listing_name', 'payments.transaction_hash', 'postings.owner_id']],
     ])('of %s', async (what, columns) => {
       const paymentId = what === 'a refund' ? refund : subscription;
       for (const column of columns) {
-        const found = await whileTampered(tampering(column, paymentId, await transactionOf(paymentId)), foundIn);
+        const found = await whileTampered(tampering(column, paymentId), foundIn);
         expect(found).toEqual([expect.stringContaining(column)]);
       }
     });

@@ -9,7 +9,7 @@ import { parsePayload, type ExactPayload, type ExactRequirements } from '../../s
 import type { Facilitator, Verification } from '../../src/rails/x402/facilitator.js';
 import { HttpFacilitator } from '../../src/rails/x402/http-facilitator.js';
 import { LocalFacilitator } from '../../src/rails/x402/local-facilitator.js';
-import { startEvmHarness, type EvmHarness } from '../support/evm-harness.js';
+import { codeThatBurns, startEvmHarness, type EvmHarness } from '../support/evm-harness.js';
 import { serveFacilitator, type RemoteFacilitator } from '../support/remote-facilitator.js';
 
 describe('facilitators on a real chain', () => {
@@ -94,6 +94,39 @@ describe('facilitators on a real chain', () => {
         reason: 'invalid_exact_evm_insufficient_balance',
       });
       expect(await harness.balanceOf(usdc, asked.payTo as Address)).toBe(0n);
+    });
+
+    it.each([
+      ['is a wallet that agrees', codeThatBurns(1), { valid: true }],
+      ['takes 13 million of gas', codeThatBurns(500_000), { valid: false, reason: 'settlement_too_costly' }],
+      ['takes 200,000 of gas', codeThatBurns(7_500), { valid: false, reason: 'settlement_too_costly' }],
+      ['refuses', '0x60006000fd', { valid: false, reason: expect.stringMatching(/^invalid_exact_evm_/) }],
+    ] as const)('look at the code of a payer that %s', async (_what, code, verdict) => {
+      const facilitator = make();
+      const account = privateKeyToAccount(generatePrivateKey());
+      await harness.send(usdc, 'mint', [account.address, 250_000n]);
+      await harness.node.request('anvil_setCode', [account.address, code]);
+      const asked = requirements();
+      const payload = await signed(asked, account);
+      expect(await facilitator.verify(payload, asked)).toEqual(verdict);
+      const settled = await facilitator.settle(payload, asked).catch(() => ({ settled: false }));
+      expect(settled.settled).toBe(verdict.valid);
+      expect(await harness.balanceOf(usdc, asked.payTo as Address)).toBe(verdict.valid ? 250_000n : 0n);
+    });
+
+    it('pay no more gas than was looked at, where the code of a payer changes afterwards', async () => {
+      const facilitator = make();
+      const account = privateKeyToAccount(generatePrivateKey());
+      await harness.send(usdc, 'mint', [account.address, 250_000n]);
+      const asked = requirements();
+      const payload = await signed(asked, account);
+      expect(await facilitator.verify(payload, asked)).toEqual({ valid: true });
+      await harness.node.request('anvil_setCode', [account.address, codeThatBurns(500_000)]);
+      const balance = (): Promise<unknown> =>
+        harness.node.request('eth_getBalance', [privateKeyToAddress(harness.gasKey), 'latest']);
+      const before = await balance();
+      await expect(facilitator.settle(payload, asked)).rejects.toThrow();
+      expect(await balance()).toBe(before);
     });
 
     it('refuse what was signed for other terms', async () => {

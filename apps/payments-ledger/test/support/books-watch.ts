@@ -24,13 +24,13 @@ const wrongPayments = sql(
       (SELECT count(*) FROM journal_transactions t
         WHERE t.payment_id = p.id AND t.reason = CASE p.purpose
           WHEN 'call' THEN 'call_completed' WHEN 'subscription' THEN 'subscription_started' ELSE 'fees_paid' END) AS charges,
-      (SELECT coalesce(sum(o.amount_micros), 0) FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id
+      (SELECT coalesce(sum(o.amount_micros), 0) FROM journal_transactions t JOIN postings o ON o.sequence = t.sequence
         WHERE t.payment_id = p.id AND o.type = 'direct_payment') AS charged,
       (SELECT coalesce(sum(CASE o.direction WHEN 'credit' THEN o.amount_micros ELSE -o.amount_micros END), 0)
-        FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id
+        FROM journal_transactions t JOIN postings o ON o.sequence = t.sequence
         WHERE t.payment_id = p.id AND o.account LIKE 'agent:' || coalesce(p.seller_id, p.buyer_id) || ':%'
           AND o.type IN ('seller_credit', 'marketplace_fee')) AS earned,
-      (SELECT coalesce(sum(o.amount_micros), 0) FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id
+      (SELECT coalesce(sum(o.amount_micros), 0) FROM journal_transactions t JOIN postings o ON o.sequence = t.sequence
         WHERE t.payment_id = p.id AND o.account = 'agent:' || p.buyer_id || ':refunds' AND o.direction = 'credit') AS owed,
       CASE WHEN p.rail = 'sandbox' THEN coalesce((SELECT sum(amount_base_units) FROM sandbox_transfers s WHERE s.payment_id = p.id), 0)
         ELSE p.received_base_units END AS received,
@@ -45,7 +45,7 @@ const wrongPayments = sql(
     OR (state <> 'completed' AND (charges <> 0 OR receipts <> 0 OR charged <> 0 OR earned <> 0))
     OR (owed <> CASE
         WHEN state IN ('refund_due', 'refunded') THEN floor(received * gross_micros / amount_base_units)
-        WHEN state IN ('verified', 'in_flight', 'completed') AND NOT only_authorized
+        WHEN state IN ('verified', 'completed') AND NOT only_authorized
           THEN floor((received - amount_base_units) * gross_micros / amount_base_units)
         ELSE 0 END)`,
 );
@@ -67,7 +67,7 @@ export async function watchBooks(db: FreshDatabase): Promise<{ reconcile(): Prom
     END $$`);
   await db.inspect(
     `CREATE TRIGGER record_move AFTER UPDATE ON payments_ledger.payments FOR EACH ROW
-     WHEN (OLD.state IS DISTINCT FROM NEW.state OR OLD.fence <> NEW.fence) EXECUTE FUNCTION public.record_move()`,
+     WHEN (OLD.state IS DISTINCT FROM NEW.state) EXECUTE FUNCTION public.record_move()`,
   );
   const moves = (): Promise<Move[]> =>
     db.inspect<Move & Record<string, unknown>>(

@@ -14,6 +14,14 @@ export const testAbi = parseAbi([
   'function all(address target, bytes[] calls)',
 ]);
 
+/** EVM code that takes 26 gas in each of some rounds and then agrees to any signature (ERC-1271). */
+export const codeThatBurns = (rounds: number): `0x${string}` =>
+  `0x62${rounds.toString(16).padStart(6, '0')}5b6001900380600457631626ba7e60e01b60005260206000f3`;
+
+interface SignedText {
+  payload: { authorization: Record<string, string>; signature: string };
+}
+
 /** A chain with a funded payer, and contracts compiled from `contracts/`. */
 export interface EvmHarness {
   node: EvmNode;
@@ -32,6 +40,8 @@ export interface EvmHarness {
     functionName: 'mint' | 'transfer' | 'cancelAuthorization' | 'transferWithAuthorization' | 'all',
     args: readonly unknown[],
   ): Promise<Hash>;
+  /** Settles what the stock client signed, as JSON text, without a facilitator. */
+  handIn(token: Address, authorization: string): Promise<Hash>;
   /** Advances the time by this many seconds and makes the existing blocks final. */
   pass(seconds: number): Promise<void>;
   stop(): Promise<void>;
@@ -56,7 +66,7 @@ export async function startEvmHarness(chainId?: number): Promise<EvmHarness> {
     const hash = await client.deployContract(contracts[contract]!);
     return (await client.waitForTransactionReceipt({ hash })).contractAddress!;
   };
-  return {
+  const harness: EvmHarness = {
     node,
     payer: account.address,
     payerAccount: account,
@@ -74,10 +84,17 @@ export async function startEvmHarness(chainId?: number): Promise<EvmHarness> {
       await client.waitForTransactionReceipt({ hash });
       return hash;
     },
+    handIn(token, text) {
+      const { authorization, signature } = (JSON.parse(text) as SignedText).payload;
+      const { from, to, value, validAfter, validBefore, nonce } = authorization;
+      const times = [validAfter, validBefore].map((each) => BigInt(each!));
+      return harness.send(token, 'transferWithAuthorization', [from, to, BigInt(value!), ...times, nonce, signature]);
+    },
     async pass(seconds) {
       await node.request('evm_increaseTime', [seconds]);
       await node.mine(3);
     },
     stop: () => node.stop(),
   };
+  return harness;
 }

@@ -9,9 +9,8 @@ import {
   type RequestOf,
 } from '@market/contracts';
 import type { Offering } from '@market/contracts/catalog';
-import { CLAIMS_HELD_INTERVAL_MS, claimsHeld } from '@market/contracts/gateway';
 import {
-  claimPayment,
+  authorizePayment,
   createOffer,
   getPurchaseEvidence,
   paySandbox,
@@ -38,8 +37,8 @@ import { watchBooks } from './books-watch.js';
 import { startFakeWallets, type FakeWallets } from '../../../gateway/test/support/fake-wallets.js';
 
 export type Offered = OutputOf<typeof createOffer>;
-export type Claim = OutputOf<typeof claimPayment>;
-export type Claimed = Extract<Claim, { outcome: 'claimed' }>;
+export type Authorization = OutputOf<typeof authorizePayment>;
+export type Authorized = Extract<Authorization, { outcome: 'authorized' }>;
 export type Outcome = InputOf<typeof paySandbox>['outcome'];
 
 /** A call that can be bought, with the data that the gateway has. */
@@ -66,13 +65,19 @@ export interface LedgerHarness {
   reputation: MessageBus;
   quote(order: Order, wish?: Partial<RequestOf<typeof createOffer>>): Promise<Offered>;
   pay(order: Order, offered: Offered, outcome?: Outcome): Promise<OutputOf<typeof paySandbox>>;
-  claim(order: Order, offered: Offered, changes?: Partial<RequestOf<typeof claimPayment>>): Promise<Claim>;
-  /** Announces that a process of the gateway runs and holds these claims, until the returned function is called. */
-  hold(holderId: string, paymentIds: string[]): () => void;
-  /** Returns a call that is quoted, paid and claimed. */
-  claimed(order: Order): Promise<Claimed>;
-  settle(claim: Claimed, changes?: Partial<RequestOf<typeof settlePayment>>): Promise<OutputOf<typeof settlePayment>>;
-  release(claim: Pick<Claimed, 'paymentId' | 'fence'>): Promise<OutputOf<typeof releasePayment>>;
+  authorize(
+    order: Order,
+    offered: Offered,
+    changes?: Partial<RequestOf<typeof authorizePayment>>,
+  ): Promise<Authorization>;
+  /** Returns a call that is quoted, paid and authorized. */
+  authorized(order: Order): Promise<Authorized>;
+  settle(
+    call: Authorized,
+    changes?: Partial<RequestOf<typeof settlePayment>>,
+    budgetMs?: number,
+  ): Promise<OutputOf<typeof settlePayment>>;
+  release(call: Pick<Authorized, 'paymentId'>): Promise<OutputOf<typeof releasePayment>>;
   stateOf(paymentId: string): Promise<string>;
   /** Returns the emitted events, oldest first. */
   received<C extends EventContract>(contract: C): Promise<PayloadOf<C>[]>;
@@ -131,36 +136,28 @@ export async function startLedger({
       gateway.request(createOffer, { gatewayRequestId: newId(), ...order, ...wish }, as(buyer, { budgets })),
     pay: ({ buyer, budgets }, { offer }, outcome = 'paid') =>
       edge.request(paySandbox, { relay_request_id: offer.relay_request_id, outcome }, as(buyer, { budgets })),
-    claim: ({ buyer, listing, bodyDigest, budgets }, { offer }, changes) =>
+    authorize: ({ buyer, listing, bodyDigest, budgets }, { offer }, changes) =>
       gateway.request(
-        claimPayment,
+        authorizePayment,
         {
           relayRequestId: offer.relay_request_id,
           listingId: listing.listingId,
           bodyDigest,
-          leaseMs: 60_000,
-          holderId: newId(),
+          callMs: 60_000,
           ...changes,
         },
         as(buyer, { budgets }),
       ),
-    hold(holderId, paymentIds) {
-      const announce = (): void => gateway.signal(claimsHeld, { holderId, paymentIds });
-      announce();
-      const timer = setInterval(announce, CLAIMS_HELD_INTERVAL_MS);
-      return () => clearInterval(timer);
-    },
-    async claimed(order) {
+    async authorized(order) {
       const offered = await harness.quote(order);
       await harness.pay(order, offered);
-      return asClaimed(await harness.claim(order, offered));
+      return asAuthorized(await harness.authorize(order, offered));
     },
-    settle: ({ paymentId, fence, gatewayRequestId }, changes) =>
+    settle: ({ paymentId, gatewayRequestId }, changes, budgetMs) =>
       gateway.request(
         settlePayment,
         {
           paymentId,
-          fence,
           gatewayRequestId,
           sellerStatusCode: 200,
           latencyMs: 12,
@@ -168,9 +165,9 @@ export async function startLedger({
           responseDigest: digestOf('response'),
           ...changes,
         },
-        newRequestContext(),
+        newRequestContext({ budgetMs }),
       ),
-    release: ({ paymentId, fence }) => gateway.request(releasePayment, { paymentId, fence }, newRequestContext()),
+    release: ({ paymentId }) => gateway.request(releasePayment, { paymentId }, newRequestContext()),
     async stateOf(paymentId) {
       return (await db.database.query<{ state: string }>(stateById, [paymentId]))[0]!.state;
     },
@@ -195,6 +192,9 @@ export async function startLedger({
   };
   return harness;
 }
+
+/** The budget of a request that waits for its settlement for a second only. */
+export const BRIEFLY_MS = 2_000;
 
 export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 
@@ -249,9 +249,10 @@ export function as(
   return newRequestContext({ principal, budgetMs: 30_000, ...values });
 }
 
-export function asClaimed(claim: Claim): Claimed {
-  if (claim.outcome !== 'claimed') throw new Error(`expected a claim and got ${JSON.stringify(claim)}`);
-  return claim;
+export function asAuthorized(authorization: Authorization): Authorized {
+  if (authorization.outcome !== 'authorized')
+    throw new Error(`expected an authorization and got ${JSON.stringify(authorization)}`);
+  return authorization;
 }
 
 /** Returns a budget of a key, without limits except for `changes`. */

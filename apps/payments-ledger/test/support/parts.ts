@@ -1,4 +1,4 @@
-import type { Database } from '@market/persistence';
+import { Locks, type Database } from '@market/persistence';
 import type { MessageBus } from '@market/messaging';
 import { Outbox } from '@market/persistence';
 import { Jobs, platformConfig } from '@market/runtime';
@@ -10,12 +10,12 @@ import { FeeStandings } from '../../src/fees/fee-standings.js';
 import { Journal } from '../../src/journal/journal.js';
 import { Authorizations } from '../../src/payments/authorizations.js';
 import { ChargeCalls } from '../../src/payments/charge-calls.js';
-import { ClaimHolders } from '../../src/payments/claim-holders.js';
-import { ClaimPayment } from '../../src/payments/claim-payment.use-case.js';
-import { ClaimSignedPayment } from '../../src/payments/claim-signed-payment.js';
+import { AuthorizePayment } from '../../src/payments/authorize-payment.use-case.js';
+import { AuthorizeSignedPayment } from '../../src/payments/authorize-signed-payment.js';
 import { ExpirePayments } from '../../src/payments/expire-payments.job.js';
 import { ReconcilePayment } from '../../src/payments/reconcile-payment.js';
-import { KeylessTermsSeal } from '../../src/payments/keyless-terms.js';
+import { OfferTokens } from '../../src/payments/keyless-terms.js';
+import { UnstoredOffers } from '../../src/payments/unstored-offers.js';
 import { PayFees } from '../../src/payments/pay-fees.use-case.js';
 import type { PaySandbox } from '../../src/payments/pay-sandbox.use-case.js';
 import { OfferReceiptSigner } from '../../src/payments/offer-receipt-signer.js';
@@ -36,8 +36,9 @@ const offerReceiptSigner = new OfferReceiptSigner(
 /** Returns the service's own parts on a database, for tests that run a job manually or define a rail. */
 export function ledgerParts(database: Database, rails?: PaymentRail[]) {
   const config = paymentsLedgerConfig.parse({}, []);
-  const used = rails ?? [new SandboxRail(database, new SandboxFacilitator(database), null)];
+  const used = rails ?? [new SandboxRail(database, new SandboxFacilitator(database), null, 1_000n)];
   const journal = new Journal();
+  const locks = new Locks(database.url);
   const outbox = new Outbox();
   const budgets = new Budgets(database, outbox);
   const jobs = new Jobs();
@@ -50,12 +51,24 @@ export function ledgerParts(database: Database, rails?: PaymentRail[]) {
     authorizations,
     observe,
     new ChargeCalls(journal, outbox),
-    new BookFees(journal, new FeeStandings(database, outbox, jobs, config)),
+    new BookFees(journal, new FeeStandings(database, outbox, jobs, config), outbox),
     startSubscription,
     offerReceiptSigner,
     jobs,
     config,
   );
+  const expirePayments = new ExpirePayments(
+    database,
+    locks,
+    observe,
+    authorizations,
+    settleAuthorization,
+    jobs,
+    used,
+    config,
+  );
+  let sweeps = 0;
+  let opened = Promise.resolve();
   return {
     config,
     jobs,
@@ -76,22 +89,32 @@ export function ledgerParts(database: Database, rails?: PaymentRail[]) {
       ),
     payFees: new PayFees(
       database,
-      new KeylessTermsSeal(Buffer.alloc(32, 7).toString('base64')),
+      new UnstoredOffers(new OfferTokens(Buffer.alloc(32, 7).toString('base64')), used, config),
       authorizations,
       observe,
       settleAuthorization,
       used,
       config,
     ),
-    claimPayment: new ClaimPayment(
+    authorizePayment: new AuthorizePayment(
       database,
       observe,
       authorizations,
       settleAuthorization,
-      new ClaimSignedPayment(database, observe, authorizations, settleAuthorization, budgets, config),
-      new ClaimHolders(),
+      new AuthorizeSignedPayment(database, observe, authorizations, settleAuthorization, budgets, config),
       budgets,
     ),
-    expirePayments: new ExpirePayments(database, observe, authorizations, settleAuthorization, jobs, used, config),
+    expirePayments: {
+      /** The connection of the locks is open while a sweep runs, so that it keeps no test from ending. */
+      async run(): Promise<void> {
+        sweeps += 1;
+        if (sweeps === 1) opened = locks.open();
+        await opened;
+        await expirePayments.run().finally(() => {
+          sweeps -= 1;
+          return sweeps === 0 ? locks.close() : undefined;
+        });
+      },
+    },
   };
 }

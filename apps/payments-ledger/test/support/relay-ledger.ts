@@ -9,6 +9,8 @@ import { startRelayServer, type RelayRequest, type RelayServer } from './relay-s
 
 /** A route that pays with ETH on Base. Sellers receive USDC on Base. */
 export const BY_ETH = { originChainId: '8453', originCurrency: 'ETH' } as const;
+/** In the sandbox this route is its own, too. */
+export const BY_SOL = { originCurrency: 'SOL' } as const;
 export const SOLANA = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
 export const FEE_RECIPIENT = '0x2222222222222222222222222222222222222222';
 
@@ -55,6 +57,7 @@ export async function startRelayLedger({
     PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: FEE_RECIPIENT,
     PAYMENTS_LEDGER_RELAY_QUOTES_PER_MINUTE: '1000',
     PAYMENTS_LEDGER_RELAY_STATUSES_PER_MINUTE: '5000',
+    PAYMENTS_LEDGER_RELAY_STATUS_INTERVAL_MS: '0',
     PAYMENTS_LEDGER_RELAY_TIMEOUT_MS: '1000',
     ...changes,
   };
@@ -109,7 +112,7 @@ export async function startRelayLedger({
       (
         await ledger.db.inspect<{ reason: string; micros: string }>(
           `SELECT t.reason, o.amount_micros::text AS micros
-           FROM payments_ledger.journal_transactions t JOIN payments_ledger.postings o ON o.transaction_id = t.id
+           FROM payments_ledger.journal_transactions t JOIN payments_ledger.postings o ON o.sequence = t.sequence
            WHERE t.payment_id = $1 AND o.type = 'adjustment' AND o.direction = 'credit' ORDER BY t.sequence`,
           [offer.payment_id],
         )

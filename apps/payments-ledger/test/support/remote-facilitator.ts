@@ -1,22 +1,43 @@
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parsePayload, type ExactRequirements } from '../../src/rails/x402/exact-payment.js';
-import type { Facilitator } from '../../src/rails/x402/facilitator.js';
+import type { Facilitator, Settlement } from '../../src/rails/x402/facilitator.js';
+import { LocalFacilitator } from '../../src/rails/x402/local-facilitator.js';
+import type { EvmHarness } from './evm-harness.js';
 
 /** A fault before or instead of the answer. */
-type Fault =
+export type Fault =
   | 'break-before'
   | 'deny-after'
   | 'break-after'
   | 'nonsense-after'
   | 'nameless'
   | 'late'
+  | 'hang-after'
+  | 'reset-after'
+  | 'fail-after'
+  | 'pending-for-6s'
   | 'pending-200'
   | 'pending-500';
 
+/** A request that a test answers itself. */
+export interface Asked {
+  operation: 'verify' | 'settle' | 'supported';
+  request: IncomingMessage;
+  response: ServerResponse;
+  /** Moves the money of a request to settle. */
+  settle(): Promise<Settlement>;
+}
+
 export interface RemoteFacilitator {
   url: string;
+  /** Answers a request in its place, or returns false. */
+  behaviour: ((asked: Asked) => boolean) | null;
   fault: Fault | null;
+  /** How many hand-ins of one signature the fault strikes. */
+  times: number;
+  /** How often each signature was handed in to be settled, by its nonce. */
+  handIns: Map<string, number>;
   /** The transaction that it reports as the settlement without submitting anything to the chain. */
   lie: string | null;
   /** Resolves when all submitted settlements have ended. */
@@ -26,36 +47,59 @@ export interface RemoteFacilitator {
 
 /**
  * Serves the protocol's HTTP interface of a facilitator, with configurable faults.
- * @param networks the Solana networks for which it names the fee payer.
+ * @param networks those that it settles on, with its fee payer on Solana.
+ * @param isAdmitted whether a request shows the right key.
  */
-export async function serveFacilitator(facilitator: Facilitator, networks: string[] = []): Promise<RemoteFacilitator> {
+export async function serveFacilitator(
+  facilitator: Facilitator,
+  networks: string[] = [],
+  isAdmitted: (request: IncomingMessage) => boolean | Promise<boolean> = ({ headers }) =>
+    headers.authorization === 'Bearer secret',
+): Promise<RemoteFacilitator> {
   const kinds = networks.map((network) => ({
     x402Version: 2,
     scheme: 'exact',
     network,
-    extra: { feePayer: facilitator.feePayerOf(network) },
+    extra: { feePayer: facilitator.feePayerOf(network) ?? undefined },
   }));
   const running: Promise<unknown>[] = [];
+  const firstAt = new Map<string, number>();
   const server = createServer((request, response) => {
     const handle = async (): Promise<void> => {
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk as Buffer);
-      if (request.headers.authorization !== 'Bearer secret') return void response.writeHead(401).end();
-      if (request.url === '/supported')
+      const operation = request.url!.split('/').at(-1) as Asked['operation'];
+      if (!(await isAdmitted(request))) return void response.writeHead(401).end();
+      if (operation === 'supported') {
+        const settle = () => Promise.reject(new Error('nothing to settle'));
+        if (remote.behaviour?.({ operation, request, response, settle })) return;
         return void response.end(JSON.stringify({ kinds, extensions: [], signers: {} }));
+      }
       const { paymentPayload, paymentRequirements } = JSON.parse(Buffer.concat(chunks).toString()) as {
         paymentPayload: unknown;
         paymentRequirements: ExactRequirements;
       };
       const payload = parsePayload(JSON.stringify(paymentPayload))!;
       const { network } = paymentRequirements;
-      if (request.url === '/verify') {
+      const settle = () => facilitator.settle(payload, paymentRequirements);
+      if (operation === 'verify' && remote.behaviour?.({ operation, request, response, settle })) return;
+      if (operation === 'verify') {
         const verdict = await facilitator.verify(payload, paymentRequirements);
         return void response.end(
           JSON.stringify(verdict.valid ? { isValid: true } : { isValid: false, invalidReason: verdict.reason }),
         );
       }
-      const { fault, lie } = remote;
+      const { lie } = remote;
+      const nonce = JSON.stringify((paymentPayload as { payload: unknown }).payload);
+      const handIns = (remote.handIns.get(nonce) ?? 0) + 1;
+      remote.handIns.set(nonce, handIns);
+      if (handIns === 1) firstAt.set(nonce, Date.now());
+      if (remote.behaviour?.({ operation, request, response, settle })) return;
+      const fault = handIns <= remote.times ? remote.fault : null;
+      if (fault === 'pending-for-6s' && Date.now() - firstAt.get(nonce)! < 6_000)
+        return void response.end(
+          JSON.stringify({ success: false, errorReason: 'settlement_pending', transaction: '', network }),
+        );
       if (lie) return void response.end(JSON.stringify({ success: true, transaction: lie, network }));
       if (fault === 'break-before') return void response.writeHead(502).end('bad gateway');
       const settled = await facilitator.settle(payload, paymentRequirements).catch((error: Error) => ({
@@ -63,9 +107,16 @@ export async function serveFacilitator(facilitator: Facilitator, networks: strin
         reason: error.message.includes('nonce') ? 'invalid_exact_evm_nonce_already_used' : 'transaction_failed',
       }));
       if (fault === 'break-after') return void response.writeHead(502).end('bad gateway');
-      if (fault === 'deny-after')
+      if (fault === 'hang-after') return;
+      if (fault === 'reset-after') return void request.socket.resetAndDestroy();
+      if (fault === 'deny-after' || fault === 'fail-after')
         return void response.end(
-          JSON.stringify({ success: false, errorReason: 'insufficient_funds', transaction: '', network }),
+          JSON.stringify({
+            success: false,
+            errorReason: fault === 'fail-after' ? 'transaction_failed' : 'insufficient_funds',
+            transaction: '',
+            network,
+          }),
         );
       if (fault === 'pending-200' || fault === 'pending-500')
         return void response
@@ -87,10 +138,24 @@ export async function serveFacilitator(facilitator: Facilitator, networks: strin
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const remote: RemoteFacilitator = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    behaviour: null,
     fault: null,
+    times: Infinity,
+    handIns: new Map(),
     lie: null,
     idle: () => Promise.all(running),
     stop: () => void server.close().closeAllConnections(),
   };
   return remote;
 }
+
+/** Serves a facilitator that settles on a chain of a test. */
+export const serveFacilitatorOf = (
+  { node, gasKey }: EvmHarness,
+  isAdmitted?: Parameters<typeof serveFacilitator>[2],
+): Promise<RemoteFacilitator> =>
+  serveFacilitator(
+    new LocalFacilitator([{ network: `eip155:${node.chainId}`, chainId: node.chainId, rpcUrls: [node.url] }], gasKey),
+    [`eip155:${node.chainId}`],
+    isAdmitted,
+  );

@@ -1,9 +1,20 @@
 import { startSolanaNode, type SolanaNode } from '@market/testing';
-import { createKeyPairSignerFromBytes, type KeyPairSigner } from '@solana/kit';
+import {
+  createKeyPairSignerFromBytes,
+  getBase64Decoder,
+  getBase64Encoder,
+  getCompiledTransactionMessageDecoder,
+  getCompiledTransactionMessageEncoder,
+  getTransactionDecoder,
+  getTransactionEncoder,
+  signBytes,
+  type KeyPairSigner,
+} from '@solana/kit';
 import { ExactSvmScheme } from '@x402/svm/exact/client';
 import bs58 from 'bs58';
 import { generateKeyPairSync } from 'node:crypto';
 import { LocalSolanaFacilitator } from '../../src/rails/x402/local-solana-facilitator.js';
+import { askedIn } from './signed-payload.js';
 import { startLedger, type LedgerHarness, type Offered } from './ledger-harness.js';
 import { serveFacilitator, type RemoteFacilitator } from './remote-facilitator.js';
 
@@ -17,21 +28,50 @@ export const newSigner = (): Promise<KeyPairSigner> => createKeyPairSignerFromBy
 
 /** Returns the payload that the stock client sends for an offer, as JSON text. */
 export async function signedOnSolana(
-  { offer }: Pick<Offered, 'offer'>,
+  offered: Pick<Offered, 'offer'>,
   signer: KeyPairSigner,
   rpcUrl: string,
   changes: Record<string, unknown> = {},
 ): Promise<string> {
   const { payload } = await new ExactSvmScheme(signer, { rpcUrl }).createPaymentPayload(2, {
-    ...offer.x402!,
+    ...askedIn(offered),
     ...changes,
   } as never);
   return JSON.stringify({
     x402Version: 2,
-    accepted: offer.x402,
+    accepted: askedIn(offered),
     payload,
     resource: { url: 'https://market.example/' },
   });
+}
+
+/** Returns such a payload with another limit and another price (in micro-lamports) of compute units, signed anew. */
+export async function withComputeBudget(
+  authorization: string,
+  { keyPair, address }: KeyPairSigner,
+  units: number,
+  price: bigint,
+): Promise<string> {
+  const signed = JSON.parse(authorization) as { payload: { transaction: string } };
+  const transaction = getTransactionDecoder().decode(getBase64Encoder().encode(signed.payload.transaction));
+  const message = getCompiledTransactionMessageDecoder().decode(transaction.messageBytes);
+  if (message.version === 1) throw new Error('the stock client writes version 0');
+  const changed = {
+    ...message,
+    instructions: message.instructions.map((instruction) => {
+      const data = Buffer.from(instruction.data ?? []);
+      if (data[0] === 2 && data.length === 5) data.writeUInt32LE(units, 1);
+      if (data[0] === 3 && data.length === 9) data.writeBigUInt64LE(price, 1);
+      return { ...instruction, data };
+    }),
+  };
+  const messageBytes = getCompiledTransactionMessageEncoder().encode(changed as typeof message);
+  const signatures = {
+    ...transaction.signatures,
+    [address]: await signBytes(keyPair.privateKey, messageBytes as never),
+  };
+  const wire = getTransactionEncoder().encode({ messageBytes, signatures } as never);
+  return JSON.stringify({ ...signed, payload: { transaction: getBase64Decoder().decode(wire) } });
 }
 
 /** The ledger with its rail on Solana, a facilitator with configurable faults, and a payer with USDC. */

@@ -1,8 +1,7 @@
 import type { Address } from 'viem';
-import { LocalFacilitator } from '../../src/rails/x402/local-facilitator.js';
 import { startEvmHarness, type EvmHarness } from './evm-harness.js';
 import { startLedger, type LedgerHarness } from './ledger-harness.js';
-import { serveFacilitator, type RemoteFacilitator } from './remote-facilitator.js';
+import { serveFacilitatorOf, type RemoteFacilitator } from './remote-facilitator.js';
 
 export const ON_CHAIN = { originChainId: '31337' };
 /** The operator's address. Fees are paid to it, and in one mode all signed payments. */
@@ -25,20 +24,23 @@ export interface X402Ledger {
   stop: LedgerHarness['stop'];
 }
 
-export async function startX402Ledger(changes: Record<string, string> = {}): Promise<X402Ledger> {
+/** @param changes of the environment; some depend on the chain and on the facilitator. */
+export async function startX402Ledger(
+  changes:
+    | Record<string, string>
+    | ((facilitator: RemoteFacilitator, chain: EvmHarness) => Promise<Record<string, string>>) = {},
+): Promise<X402Ledger> {
   const chain = await startEvmHarness();
   const usdc = await chain.deploy('SignedToken');
   await chain.send(usdc, 'mint', [chain.payer, 10n ** 15n]);
-  const facilitator = await serveFacilitator(
-    new LocalFacilitator([{ network: 'eip155:31337', chainId: 31_337, rpcUrls: [chain.node.url] }], chain.gasKey),
-  );
+  const facilitator = await serveFacilitatorOf(chain);
   const env = {
     PAYMENTS_LEDGER_X402_CHAINS: `eip155:31337=${chain.node.url}`,
     PAYMENTS_LEDGER_X402_USDC: `eip155:31337=${usdc}`,
     PAYMENTS_LEDGER_FEE_ADDRESS: OPERATOR,
     PAYMENTS_LEDGER_X402_FACILITATOR_URL: facilitator.url,
     PAYMENTS_LEDGER_X402_FACILITATOR_API_KEY: 'secret',
-    ...changes,
+    ...(typeof changes === 'function' ? await changes(facilitator, chain) : changes),
   };
   const ledger = await startLedger({ env });
   return {

@@ -1,11 +1,12 @@
 import { callFailed } from '@market/contracts/gateway';
-import { paymentCompleted, subscriptionStarted } from '@market/contracts/payments-ledger';
+import { feesPaid, paymentCompleted, subscriptionStarted } from '@market/contracts/payments-ledger';
 import { centsNumber } from '@market/kernel';
 import { HandleEvent, type ReceivedEvent } from '@market/messaging';
 import { sql, type Tx } from '@market/persistence';
 import { Controller } from '@nestjs/common';
 import { AccountEvents } from '../events/account-events.js';
 import { toBothSides } from '../events/both-sides.js';
+import { FeeFacts } from './fee-facts.js';
 import { Trades, type TradeEvent } from './trades.js';
 
 /** Inserts facts and returns the new ones, which are then added to the sums. */
@@ -21,7 +22,7 @@ const recordSubscriptions = sql(
 );
 
 /**
- * Stores facts about calls and subscriptions, append-only, one row per event. It adds them to the sums and stores
+ * Stores facts about calls, subscriptions and received fees, append-only, one row per event. It adds them to the sums and stores
  * events for the accounts. The order of events does not matter. A repeated event has no effect, even if the inbox no
  * longer contains it.
  */
@@ -29,6 +30,7 @@ const recordSubscriptions = sql(
 export class CallFactsEventController {
   constructor(
     private readonly trades: Trades,
+    private readonly fees: FeeFacts,
     private readonly accountEvents: AccountEvents,
   ) {}
 
@@ -47,6 +49,15 @@ export class CallFactsEventController {
       happened_at: payload.completedAt,
     }));
     this.trades.add(tx, await tx.query<TradeEvent>(recordCalls, [JSON.stringify(facts)]));
+    await this.fees.add(
+      tx,
+      events.map(({ payload: { paymentId, sellerId, feeReceivedMicros, completedAt } }) => ({
+        payment_id: paymentId,
+        seller_id: sellerId,
+        received_micros: feeReceivedMicros,
+        received_at: completedAt,
+      })),
+    );
     await this.accountEvents.add(
       tx,
       events.map(({ payload }) => ({
@@ -64,9 +75,11 @@ export class CallFactsEventController {
     );
   }
 
+  /** Only failures of paid calls count in scores, because only paid deliveries do. */
   @HandleEvent(callFailed)
   async onCallFailed(events: ReceivedEvent<typeof callFailed>[], tx: Tx): Promise<void> {
-    const facts = events.map(({ id, payload }) => ({
+    const paid = events.filter(({ payload }) => payload.isPaid);
+    const facts = paid.map(({ id, payload }) => ({
       event_id: id,
       outcome: 'failed',
       gateway_request_id: payload.gatewayRequestId,
@@ -98,6 +111,20 @@ export class CallFactsEventController {
     );
   }
 
+  /** Fees that were the seller's debt until now. */
+  @HandleEvent(feesPaid)
+  async onFeesPaid(events: ReceivedEvent<typeof feesPaid>[], tx: Tx): Promise<void> {
+    await this.fees.add(
+      tx,
+      events.map(({ payload: { paymentId, sellerId, receivedMicros, paidAt } }) => ({
+        payment_id: paymentId,
+        seller_id: sellerId,
+        received_micros: receivedMicros,
+        received_at: paidAt,
+      })),
+    );
+  }
+
   @HandleEvent(subscriptionStarted)
   async onSubscriptionStarted(events: ReceivedEvent<typeof subscriptionStarted>[], tx: Tx): Promise<void> {
     const facts = events.map(({ payload }) => ({
@@ -109,6 +136,21 @@ export class CallFactsEventController {
       started_at: payload.startedAt,
     }));
     this.trades.add(tx, await tx.query<TradeEvent>(recordSubscriptions, [JSON.stringify(facts)]));
+    await this.fees.add(
+      tx,
+      events.flatMap(({ payload: { paymentId, sellerId, feeReceivedMicros, startedAt } }) =>
+        paymentId === null
+          ? []
+          : [
+              {
+                payment_id: paymentId,
+                seller_id: sellerId,
+                received_micros: feeReceivedMicros,
+                received_at: startedAt,
+              },
+            ],
+      ),
+    );
     await this.accountEvents.add(
       tx,
       events.flatMap(({ payload: { subscriptionId, consumerId, sellerId, listingId, pricingModel, startedAt } }) =>

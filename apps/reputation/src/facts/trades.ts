@@ -66,6 +66,10 @@ const addToListingTotals = batchSql(`
     first_at = least(known.first_at, excluded.first_at),
     last_at = greatest(known.last_at, excluded.last_at)`);
 
+const measureAgain = batchSql(
+  `INSERT INTO popularity_due SELECT DISTINCT seller_id FROM (${EVENTS}) events WHERE delivered + subscriptions > 0`,
+);
+
 /** Sums of facts by buyer, seller and listing, so that a score is computed without reading the facts. */
 @Injectable()
 export class Trades {
@@ -76,5 +80,6 @@ export class Trades {
     tx.send(addToAccounts, values);
     tx.send(addToTrades, values);
     tx.send(addToListingTotals, values);
+    tx.send(measureAgain, values);
   }
 }

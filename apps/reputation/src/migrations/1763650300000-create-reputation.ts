@@ -11,6 +11,7 @@ const FACTS = [
   'claim_facts',
   'work_facts',
   'refund_facts',
+  'fee_facts',
   'reviews',
 ];
 
@@ -100,6 +101,13 @@ export class CreateReputation1763650300000 implements MigrationInterface {
         happened_at timestamptz NOT NULL,
         PRIMARY KEY (refund_id, kind)
       )`);
+    await runner.query(`
+      CREATE TABLE fee_facts (
+        payment_id uuid PRIMARY KEY,
+        seller_id uuid NOT NULL,
+        received_micros bigint NOT NULL,
+        received_at timestamptz NOT NULL
+      )`);
     await runner.query(`CREATE INDEX refund_facts_overdue ON refund_facts (seller_id) WHERE kind = 'overdue'`);
     await runner.query('CREATE INDEX work_facts_latest ON work_facts (account_id, solved_at DESC, event_id)');
     await runner.query(`
@@ -135,6 +143,7 @@ export class CreateReputation1763650300000 implements MigrationInterface {
         party_id uuid NOT NULL,
         spent_micros bigint NOT NULL DEFAULT 0,
         earned_micros bigint NOT NULL DEFAULT 0,
+        fees_micros bigint NOT NULL DEFAULT 0,
         last_active_at timestamptz
       )`);
     await runner.query('CREATE INDEX accounts_party ON accounts (party_id)');
@@ -169,6 +178,11 @@ export class CreateReputation1763650300000 implements MigrationInterface {
         last_at timestamptz NOT NULL
       )`);
     await runner.query('CREATE INDEX listing_totals_seller ON listing_totals (seller_id)');
+    await runner.query(
+      'CREATE TABLE listing_popularity (listing_id uuid PRIMARY KEY, version int NOT NULL, popularity int NOT NULL)',
+    );
+    // Only inserted into and deleted from: a key would make every sale of a seller wait for the measuring of it.
+    await runner.query('CREATE TABLE popularity_due (seller_id uuid NOT NULL)');
   }
 
   /** Creates views that compute the sums from the facts, to verify and to rebuild the stored ones. */
@@ -199,22 +213,25 @@ export class CreateReputation1763650300000 implements MigrationInterface {
         FROM trade_events GROUP BY listing_id, seller_id`);
     await runner.query(`
       CREATE VIEW accounts_from_facts AS
-        SELECT account_id, sum(spent)::bigint AS spent_micros, sum(earned)::bigint AS earned_micros, max(at) AS last_active_at
+        SELECT account_id, sum(spent)::bigint AS spent_micros, sum(earned)::bigint AS earned_micros,
+               sum(fees)::bigint AS fees_micros, max(at) AS last_active_at
         FROM (
-          SELECT buyer_id AS account_id, paid_micros AS spent, 0 AS earned, at FROM trade_events
-          UNION ALL SELECT seller_id, 0, paid_micros, CASE WHEN reviews = 0 THEN at END FROM trade_events
-          UNION ALL SELECT account_id, 0, 0, registered_at FROM registration_facts
-          UNION ALL SELECT account_id, 0, 0, solved_at FROM work_facts
-          UNION ALL SELECT account_id, 0, 0, NULL FROM wallet_facts
-          UNION ALL SELECT agent_id, 0, 0, NULL FROM claim_facts
-          UNION ALL SELECT human_id, 0, 0, NULL FROM claim_facts
+          SELECT buyer_id AS account_id, paid_micros AS spent, 0 AS earned, 0 AS fees, at FROM trade_events
+          UNION ALL SELECT seller_id, 0, paid_micros, 0, CASE WHEN reviews = 0 THEN at END FROM trade_events
+          UNION ALL SELECT seller_id, 0, 0, received_micros, NULL FROM fee_facts
+          UNION ALL SELECT account_id, 0, 0, 0, registered_at FROM registration_facts
+          UNION ALL SELECT account_id, 0, 0, 0, solved_at FROM work_facts
+          UNION ALL SELECT account_id, 0, 0, 0, NULL FROM wallet_facts
+          UNION ALL SELECT agent_id, 0, 0, 0, NULL FROM claim_facts
+          UNION ALL SELECT human_id, 0, 0, 0, NULL FROM claim_facts
         ) facts GROUP BY account_id`);
   }
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query('DROP VIEW accounts_from_facts, listing_totals_from_facts, trades_from_facts, trade_events');
     await runner.query(
-      `DROP TABLE account_events, account_event_heads, listing_totals, trades, accounts, listings, ${FACTS.join(', ')}`,
+      `DROP TABLE account_events, account_event_heads, popularity_due, listing_popularity,
+         listing_totals, trades, accounts, listings, ${FACTS.join(', ')}`,
     );
   }
 }

@@ -53,13 +53,14 @@ export class CreateReview {
     if (accountType !== 'agent') throw refuse(createReview, 'agent_required', {});
     const problem = textProblem(input);
     if (problem) throw refuse(createReview, 'text_invalid', problem);
-    const { listingId, sellerId } = await this.reviewable(input.listing_ref, context);
+    const offering = await this.reviewable(input.listing_ref, context);
+    const { listingId, sellerId } = offering;
     if (sellerId === reviewerId) throw refuse(createReview, 'own_listing', {});
     if (await this.clusters.isSameCluster(this.database, [reviewerId, sellerId]))
       throw refuse(createReview, 'related_to_seller', {});
     if ((await this.database.query(exists, [listingId, reviewerId])).length > 0)
       throw refuse(createReview, 'already_reviewed', {});
-    await this.assertBoughtLately(reviewerId, listingId, context);
+    await this.assertBoughtLately(reviewerId, offering, context);
     return this.database.transaction((tx) => this.store(tx, input, { listingId, sellerId, reviewerId }, context));
   }
 
@@ -72,14 +73,20 @@ export class CreateReview {
     return offering;
   }
 
-  private async assertBoughtLately(buyerId: string, listingId: string, context: RequestContext): Promise<void> {
+  private async assertBoughtLately(
+    buyerId: string,
+    { listingId, pricingModel, priceMicros }: Offering,
+    context: RequestContext,
+  ): Promise<void> {
     const { lastBillableCallAt, subscriptionStartedAt } = await this.bus.request(
       getPurchaseEvidence,
       { buyerId, listingId },
       context,
     );
     if (lastBillableCallAt === null && subscriptionStartedAt === null)
-      throw refuse(createReview, 'purchase_required', {});
+      throw pricingModel === 'per_call' && priceMicros === '0'
+        ? refuse(createReview, 'free_calls_not_reviewed', {})
+        : refuse(createReview, 'purchase_required', {});
     const [answer] = await this.database.query<{ recent: boolean }>(isRecent, [
       lastBillableCallAt,
       subscriptionStartedAt,

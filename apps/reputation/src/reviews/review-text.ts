@@ -1,13 +1,16 @@
-/** PostgreSQL cannot store NUL or an unpaired surrogate. */
-const UNSTORABLE = /[\0\p{Cs}]/u;
+import { hiddenCharacterOf } from '@market/kernel';
 
 export interface TextProblem {
   field: string;
   problem: string;
 }
 
-/** Returns the first text that cannot be stored. */
+/** Returns the first text that hides characters from its readers. */
 export function textProblem(texts: { title?: string; comment?: string }): TextProblem | null {
-  const field = (['title', 'comment'] as const).find((name) => UNSTORABLE.test(texts[name] ?? ''));
-  return field ? { field, problem: 'must be well-formed Unicode without NUL' } : null;
+  for (const field of ['title', 'comment'] as const) {
+    const hidden = hiddenCharacterOf(texts[field] ?? '', { lines: field === 'comment' });
+    if (hidden !== undefined)
+      return { field, problem: `must hold no control, direction or invisible characters: ${hidden}` };
+  }
+  return null;
 }

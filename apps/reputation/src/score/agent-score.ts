@@ -1,11 +1,12 @@
 import type { OutputOf } from '@market/contracts';
 import type { getScore } from '@market/contracts/reputation';
-import { scoreOf, sum, type Buyer } from './score.js';
+import { scoreOf, sum, type Sales } from './score.js';
 
 export type AgentScore = OutputOf<typeof getScore>;
 
 /** The exact totals of one listing, over all buyers. */
 export interface ListingTotals {
+  listingId: string;
   category: { id: string; name: string; slug: string } | null;
   delivered: number;
   failed: number;
@@ -17,17 +18,21 @@ export interface ListingTotals {
   lastAt: Date;
 }
 
-export interface Evidence {
+export interface Evidence extends Sales {
   listings: ListingTotals[];
-  buyers: Buyer[];
   /** The durations of the latest proofs of work. */
   solveMs: number[];
   lastActiveAt: Date | null;
-  /** The number of refunds that it has owed for too long. */
-  unpaidRefunds?: number;
 }
 
-export const NO_EVIDENCE: Evidence = { listings: [], buyers: [], solveMs: [], lastActiveAt: null };
+export const NO_EVIDENCE: Evidence = {
+  listings: [],
+  buyers: [],
+  sold: 0,
+  feesReceived: 0,
+  solveMs: [],
+  lastActiveAt: null,
+};
 
 const DAY_MS = 86_400_000;
 const FRESH_DAYS = 7;
@@ -36,15 +41,12 @@ const INACTIVE_DAYS = 90;
 const FULL_LONGEVITY_DAYS = 365;
 
 /** Computes the score of an agent and the values that are shown beside it. */
-export function agentScoreOf(
-  agentId: string,
-  { listings, buyers, solveMs, lastActiveAt, unpaidRefunds = 0 }: Evidence,
-  now: Date,
-): AgentScore {
+export function agentScoreOf(agentId: string, evidence: Evidence, now: Date): AgentScore {
+  const { listings, solveMs, lastActiveAt, feesReceived } = evidence;
   const transactions = sum(listings, ({ delivered, subscriptions }) => delivered + subscriptions);
   const events = transactions + sum(listings, ({ failed, reviews }) => failed + reviews);
   const isScored = events > 0;
-  const overall = scoreOf(buyers, unpaidRefunds);
+  const overall = scoreOf(evidence);
   const marketScore = onScale(overall.score);
   const idleDays = lastActiveAt === null ? Infinity : (now.getTime() - lastActiveAt.getTime()) / DAY_MS;
   const firstAt = Math.min(...listings.map((listing) => listing.firstAt.getTime()));
@@ -54,7 +56,7 @@ export function agentScoreOf(
     status: !isScored ? 'unscored' : idleDays >= INACTIVE_DAYS ? 'inactive' : 'scored',
     market_score: marketScore,
     score_tier: isScored ? tierOf(marketScore) : 'unrated',
-    provisional: provisionalOf(transactions, overall.buyers),
+    provisional: provisionalOf(transactions, overall.buyers, feesReceived),
     components: {
       reliability: onScale(overall.reliability),
       accuracy: onScale(overall.accuracy),
@@ -62,7 +64,7 @@ export function agentScoreOf(
       longevity: isScored ? onScale(Math.min(1, (lastAt - firstAt) / DAY_MS / FULL_LONGEVITY_DAYS)) : 0,
       reputation: onScale(overall.reputation),
     },
-    categories: categoriesOf(listings, buyers, unpaidRefunds),
+    categories: categoriesOf(evidence),
     capability: capabilityOf(solveMs),
     meta: {
       total_events: events,
@@ -83,18 +85,16 @@ export function tierOf(score: number): AgentScore['score_tier'] {
 const REQUIRED_TRANSACTIONS = 10;
 const REQUIRED_BUYERS = 3;
 
-function provisionalOf(transactions: number, buyers: number): AgentScore['provisional'] {
-  if (transactions >= REQUIRED_TRANSACTIONS && buyers >= REQUIRED_BUYERS) return null;
-  const reason =
-    transactions === 0
-      ? 'no_transactions'
-      : transactions < REQUIRED_TRANSACTIONS
-        ? 'few_transactions'
-        : 'few_independent_buyers';
-  return { reason, transactions, required: REQUIRED_TRANSACTIONS };
+function provisionalOf(transactions: number, buyers: number, feesReceived: number): AgentScore['provisional'] {
+  const counted = { transactions, required: REQUIRED_TRANSACTIONS };
+  if (transactions === 0) return { reason: 'no_transactions', ...counted };
+  if (transactions < REQUIRED_TRANSACTIONS) return { reason: 'few_transactions', ...counted };
+  if (buyers >= REQUIRED_BUYERS) return feesReceived > 0 ? null : { reason: 'no_fees_received', ...counted };
+  const weighed = { buyers: Math.floor(buyers * 10) / 10, required_buyers: REQUIRED_BUYERS };
+  return { reason: 'few_independent_buyers', ...counted, ...weighed };
 }
 
-function categoriesOf(listings: ListingTotals[], buyers: Buyer[], unpaidRefunds: number): AgentScore['categories'] {
+function categoriesOf({ listings, ...sales }: Evidence): AgentScore['categories'] {
   const categories = new Map(listings.flatMap(({ category }) => (category ? [[category.id, category] as const] : [])));
   return [...categories.values()]
     .sort((a, b) => (a.id < b.id ? -1 : 1))
@@ -106,7 +106,7 @@ function categoriesOf(listings: ListingTotals[], buyers: Buyer[], unpaidRefunds:
       return {
         category_id: id,
         category: { name, slug },
-        score: onScale(scoreOf(buyers, unpaidRefunds, ({ categoryId }) => categoryId === id).score),
+        score: onScale(scoreOf(sales, ({ categoryId }) => categoryId === id).score),
         transaction_count: delivered + sum(inIt, (listing) => listing.subscriptions),
         avg_review_rating: reviews === 0 ? null : round(sum(inIt, (listing) => listing.ratingSum) / (3 * reviews), 2),
         success_rate: attempted === 0 ? null : round(delivered / attempted, 4),

@@ -3,13 +3,18 @@ import { Injectable } from '@nestjs/common';
 import type { Evidence, ListingTotals } from './agent-score.js';
 import type { Buyer } from './score.js';
 
-/** The score uses only the largest trades of a seller. To displace one of them, others have to pay more than it. */
+/**
+ * The score uses only the largest trades of a seller, and takes the rest to be like them. To displace one of them, others
+ * have to pay more than it.
+ */
 const MAX_TRADES = 200;
+const TRADES = 'SELECT * FROM trades WHERE seller_id = $1 ORDER BY paid_micros DESC, buyer_id, listing_id LIMIT $2';
 const MAX_SOLVES = 100;
 
 const findAgent = sql(
   'evidence.agent',
-  `SELECT now() AS now, last_active_at AS "lastActiveAt",
+  `SELECT now() AS now, last_active_at AS "lastActiveAt", fees_micros::float8 AS "feesReceived",
+     (SELECT coalesce(sum(paid_micros), 0)::float8 FROM (${TRADES}) trade) AS sold,
      (SELECT count(*)::int FROM refund_facts o
        WHERE o.seller_id = $1 AND o.kind = 'overdue'
          AND NOT EXISTS (SELECT FROM refund_facts p WHERE p.refund_id = o.refund_id AND p.kind = 'paid')) AS "unpaidRefunds",
@@ -22,7 +27,7 @@ const findAgent = sql(
 );
 const findListings = sql(
   'evidence.listings',
-  `SELECT CASE WHEN category_id IS NOT NULL
+  `SELECT listing_id AS "listingId", CASE WHEN category_id IS NOT NULL
        THEN jsonb_build_object('id', category_id, 'name', category_name, 'slug', category_slug) END AS category,
      delivered, failed, subscriptions, reviews, accuracy_sum + reliability_sum + value_sum AS "ratingSum",
      first_at AS "firstAt", last_at AS "lastAt"
@@ -30,18 +35,19 @@ const findListings = sql(
 );
 const findBuyers = sql(
   'evidence.buyers',
-  `WITH by_category AS (
-     SELECT buyer.party_id, listing.category_id AS "categoryId", sum(delivered + subscriptions) AS delivered,
+  `WITH by_listing AS (
+     SELECT buyer.party_id, trade.listing_id AS "listingId", listing.category_id AS "categoryId",
+       sum(delivered + subscriptions) AS delivered,
        sum(failed) AS failed, sum(paid_micros) AS paid,
        count(accuracy_rating) AS reviews, coalesce(sum(accuracy_rating), 0) AS "accuracySum",
        coalesce(sum(accuracy_rating + reliability_rating + value_rating), 0) AS "ratingSum"
-     FROM (SELECT * FROM trades WHERE seller_id = $1 ORDER BY paid_micros DESC, buyer_id, listing_id LIMIT ${MAX_TRADES}) trade
+     FROM (${TRADES}) trade
      JOIN accounts buyer ON buyer.account_id = trade.buyer_id
      LEFT JOIN listings listing ON listing.listing_id = trade.listing_id
-     WHERE NOT buyer.account_id = ANY($2::uuid[])
-     GROUP BY buyer.party_id, listing.category_id
+     WHERE NOT buyer.account_id = ANY($3::uuid[])
+     GROUP BY buyer.party_id, trade.listing_id, listing.category_id
    ), purchases AS (
-     SELECT party_id, jsonb_agg(to_jsonb(by_category) - 'party_id') AS purchases FROM by_category GROUP BY party_id
+     SELECT party_id, jsonb_agg(to_jsonb(by_listing) - 'party_id') AS purchases FROM by_listing GROUP BY party_id
    ), buyers AS (
      SELECT party_id, purchases, array_agg(account_id) AS party, sum(spent_micros) AS spent, sum(earned_micros) AS earned
      FROM purchases JOIN accounts USING (party_id) GROUP BY party_id, purchases
@@ -53,24 +59,24 @@ const findBuyers = sql(
    ) within`,
 );
 
+interface AgentRow extends Omit<Evidence, 'listings' | 'buyers'> {
+  now: Date;
+  party: string[];
+}
+
 /** Reads the evidence for an agent's score: a bounded number of rows, however much was traded. */
 @Injectable()
 export class ScoreEvidence {
   constructor(private readonly database: Database) {}
 
   /** Returns null if the account is not known as an agent. */
-  async of(agentId: string): Promise<{ evidence: Evidence; now: Date } | null> {
-    const [agent] = await this.database.query<{
-      now: Date;
-      lastActiveAt: Date | null;
-      party: string[];
-      solveMs: number[];
-      unpaidRefunds: number;
-    }>(findAgent, [agentId]);
+  async of(agentId: string, maxTrades = MAX_TRADES): Promise<{ evidence: Evidence; now: Date } | null> {
+    const [agent] = await this.database.query<AgentRow>(findAgent, [agentId, maxTrades]);
     if (!agent) return null;
-    const { now, lastActiveAt, solveMs, unpaidRefunds } = agent;
+    const { now, party, ...sums } = agent;
     const listings = await this.database.query<ListingTotals>(findListings, [agentId]);
-    const buyers = listings.length === 0 ? [] : await this.database.query<Buyer>(findBuyers, [agentId, agent.party]);
-    return { evidence: { listings, buyers, solveMs, lastActiveAt, unpaidRefunds }, now };
+    const buyers =
+      listings.length === 0 ? [] : await this.database.query<Buyer>(findBuyers, [agentId, maxTrades, party]);
+    return { evidence: { ...sums, listings, buyers }, now };
   }
 }

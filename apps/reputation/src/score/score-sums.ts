@@ -7,7 +7,7 @@ const oneSnapshot = batchSql('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, R
 /** Locks in the same order as all other transactions. */
 const lockSums = batchSql('LOCK TABLE accounts, trades, listing_totals IN SHARE ROW EXCLUSIVE MODE');
 
-const ACCOUNT_SUMS = 'account_id, spent_micros, earned_micros, last_active_at';
+const ACCOUNT_SUMS = 'account_id, spent_micros, earned_micros, fees_micros, last_active_at';
 /** The stored sums, and the views that compute them from the facts. */
 const SUMS = {
   trades: ['SELECT * FROM trades', 'SELECT * FROM trades_from_facts'],

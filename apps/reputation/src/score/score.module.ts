@@ -4,5 +4,9 @@ import { ScoreEvidence } from './score-evidence.js';
 import { ScoreSums } from './score-sums.js';
 import { ScoresMessageController } from './scores.message-controller.js';
 
-@Module({ controllers: [ScoresMessageController], providers: [GetScore, ScoreEvidence, ScoreSums] })
+@Module({
+  controllers: [ScoresMessageController],
+  providers: [GetScore, ScoreEvidence, ScoreSums],
+  exports: [ScoreEvidence],
+})
 export class ScoreModule {}

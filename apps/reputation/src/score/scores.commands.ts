@@ -4,7 +4,7 @@ import { ScoreSums } from './score-sums.js';
 export const scoreCommands: readonly CommandDefinition[] = [
   {
     name: 'scores verify',
-    help: 'compares what scores are computed from with the facts and ends with 1 where they differ; changes nothing',
+    help: 'compares the sums of scores with the facts and ends with 1 if they differ; changes nothing',
     async run(container) {
       const { accounts, differences } = await container.get(ScoreSums).verify();
       if (differences.length > 0)

@@ -8,12 +8,14 @@ import {
   DAY_MS,
   daysAgo,
   failure,
+  fees,
   inTurns,
   marketScore,
   newShop,
   offeringOf,
   overdueRefund,
   paidRefund,
+  refundDue,
   registration,
   review,
   sale,
@@ -81,12 +83,12 @@ describe('the score', () => {
       });
     });
 
-    it('that delivered one call is between 50 and 400, provisionally until ten transactions by independent buyers', async () => {
+    it('that delivered one call is between 50 and 250, provisionally until ten sales to known buyers and fees that came', async () => {
       const shop = newShop();
       const buyer = newId();
       await service.deliver([inCategory(shop, 1), registration(shop.sellerId), sale(shop, buyer)]);
       const first = await marketScore(service, shop.sellerId);
-      expect(first >= 50 && first <= 400).toBe(true);
+      expect(first >= 50 && first < 250).toBe(true);
       await service.deliver([failure(shop, buyer), subscription(shop, newId())]);
       const score = await scoreOf(shop.sellerId);
       expect(score).toMatchObject({
@@ -117,29 +119,29 @@ describe('the score', () => {
         reason: 'few_independent_buyers',
         transactions: 10,
         required: 10,
+        buyers: 0.4,
+        required_buyers: 3,
       });
-      const established = newShop();
-      await service.deliver(newAgents(10).map((other) => sale(established, other)));
-      expect(await scoreOf(established.sellerId)).toMatchObject({
-        status: 'scored',
-        score_tier: 'gold',
-        provisional: null,
-      });
+      const [established, elsewhere] = [newShop(), newShop()];
+      await service.deliver(
+        newAgents(10).flatMap((other) => [sale(established, other), sale(elsewhere, other, { micros: 10n ** 9n })]),
+      );
+      const counted = { transactions: 10, required: 10 };
+      expect((await scoreOf(established.sellerId)).provisional).toEqual({ reason: 'no_fees_received', ...counted });
+      await service.deliver([fees(established, 1n)]);
+      expect(await scoreOf(established.sellerId)).toMatchObject({ status: 'scored', provisional: null });
     });
 
-    it('that owes refunds for too long is as if it had let down as many buyers more, until each is paid', async () => {
+    it('that owes refunds for too long has less volume for each, until it is paid', async () => {
       const [shop, other] = [newShop(), newShop()];
       const refunds = newAgents(3);
       await service.deliver(
-        [shop, other].flatMap((at) => newAgents(12).map((buyer) => sale(at, buyer, { micros: 150_000n }))),
+        [shop, other].flatMap((at) => newAgents(12).map((buyer) => sale(at, buyer, { micros: 100_000n }))),
       );
-      // Each of the twelve buyers bought only here and so has two thirds of the full weight.
-      const volumeWith = (owed: number): number => Math.round(10_000 * (8 / (8 + 1.5 + owed))) / 10;
-      const expectOwed = async (owed: number): Promise<void> => {
-        const { market_score, components } = await scoreOf(shop.sellerId);
-        expect(components.volume).toBe(volumeWith(owed));
-        expect(market_score).toBeCloseTo((0.75 * 8000) / (9.5 + owed), 0);
-      };
+      // Each of the twelve buyers bought only here, for what makes half a buyer: together they are as 6 / 7.
+      const volumeWith = (owed: number): number => Math.round((10_000 * 0.2 * 6) / 7 / (6 / 7 + 0.4 + owed)) / 10;
+      const expectOwed = async (owed: number): Promise<void> =>
+        expect((await scoreOf(shop.sellerId)).components.volume).toBe(volumeWith(owed));
       await expectOwed(0);
       // Events are repeated and out of order: the last refund is paid before the event that it is overdue arrives.
       await service.deliver([overdueRefund(shop, refunds[0]!), overdueRefund(shop, refunds[0]!)]);
@@ -150,6 +152,40 @@ describe('the score', () => {
       expect((await scoreOf(other.sellerId)).components.volume).toBe(volumeWith(0));
       await service.deliver([paidRefund(shop, refunds[0]!), paidRefund(shop, refunds[1]!)]);
       await expectOwed(0);
+    });
+
+    it('has the volume of the fees that came: with the sale, later, or never; each counts once', async () => {
+      const $ = 1_000_000n;
+      const [withSale, later, never, refunded, elsewhere] = [newShop(), newShop(), newShop(), newShop(), newShop()];
+      const buyers = newAgents(20);
+      const [micros, fee] = [800n * $, 40n * $];
+      const facts = buyers.flatMap((buyer) => [
+        sale(withSale, buyer, { micros, received: fee }),
+        sale(later, buyer, { micros }),
+        sale(never, buyer, { micros }),
+        refundDue(refunded, buyer, micros),
+        subscription(elsewhere, buyer, { micros: 100_000n * $ }),
+      ]);
+      await service.deliver(facts);
+      const of = async ({ sellerId }: Shop) => {
+        const { score_tier, components } = await scoreOf(sellerId);
+        return [score_tier, Math.round(components.volume)];
+      };
+      // Beside the 196 of twenty buyers: 800 × √794 / (√794 + √1,400) of the $800, less for what they spent here.
+      expect(await of(withSale)).toEqual(['silver', 540]);
+      expect([await of(later), await of(never)]).toEqual(Array(2).fill(['bronze', 196]));
+      expect(await scoreOf(refunded.sellerId).catch((error: Refusal) => error.reason)).toBe('agent_not_found');
+      const [half, rest] = [fees(later, 400n * $), fees(later, 400n * $)];
+      await service.deliver([half, half]);
+      await service.sql('DELETE FROM inbox');
+      await service.deliver([half, ...facts]);
+      expect((await of(later))[1]).toBe(474);
+      await service.deliver([rest]);
+      expect(await of(later)).toEqual(await of(withSale));
+      expect(await service.sql('SELECT sum(received_micros)::text AS sum FROM fee_facts')).toEqual([
+        { sum: (1_600n * $ + 1n).toString() },
+      ]);
+      expect(await service.command('scores verify')).toMatch(/are as the facts say$/);
     });
 
     it('that was silent for long is inactive', async () => {
@@ -204,7 +240,7 @@ describe('the score', () => {
       await service.deliver(newAgents(20).map((buyer) => sale(honest, buyer)));
       const best = Math.max(...(await Promise.all(ring.map(({ sellerId }) => marketScore(service, sellerId)))));
       expect(best).toBeLessThanOrEqual(25);
-      expect(await marketScore(service, honest.sellerId)).toBeGreaterThan(500);
+      expect(await marketScore(service, honest.sellerId)).toBeGreaterThan(best + 50);
     }, 120_000);
   });
 
@@ -344,6 +380,7 @@ describe('the score', () => {
       ['a missing trade', 'DELETE FROM trades WHERE seller_id = $1'],
       ['a wrong sum of a listing', 'UPDATE listing_totals SET accuracy_sum = accuracy_sum + 1 WHERE seller_id = $1'],
       ['a wrong account', 'UPDATE accounts SET earned_micros = 0 WHERE account_id = $1'],
+      ['a wrong sum of fees', 'UPDATE accounts SET fees_micros = fees_micros + 1 WHERE account_id = $1'],
       [
         'a wrong party',
         'UPDATE accounts SET party_id = (SELECT buyer_id FROM trades WHERE seller_id = $1 LIMIT 1) WHERE account_id = $1',

@@ -2,7 +2,9 @@ import type { Offering } from '@market/contracts/catalog';
 import { callFailed } from '@market/contracts/gateway';
 import { agentClaimed, agentRegistered, registrationWorkSolved, walletLinked } from '@market/contracts/identity';
 import {
+  feesPaid,
   paymentCompleted,
+  paymentRefundDue,
   paymentRefunded,
   refundOverdue,
   subscriptionStarted,
@@ -40,12 +42,14 @@ export interface Sale {
   micros?: bigint;
   at?: Date;
   status?: number;
+  /** What of the fee the operator received with the sale: by default nothing. */
+  received?: bigint;
 }
 
 export const sale = (
   { sellerId, listingId }: Shop,
   buyerId: string,
-  { micros = 50_000n, at = new Date(), status = 200 }: Sale = {},
+  { micros = 50_000n, at = new Date(), status = 200, received = 0n }: Sale = {},
 ): EventRecord =>
   eventOf(paymentCompleted, {
     paymentId: newId(),
@@ -56,6 +60,7 @@ export const sale = (
     listingId,
     grossMicros: micros.toString(),
     feeMicros: (micros / 20n).toString(),
+    feeReceivedMicros: received.toString(),
     sellerStatusCode: status,
     latencyMs: 100,
     transactionHash: `0x${'cd'.repeat(32)}`,
@@ -76,6 +81,30 @@ export const failure = ({ sellerId, listingId }: Shop, buyerId: string, at = new
     sellerStatusCode: 504,
     latencyMs: 30_000,
     at: at.toISOString(),
+  });
+
+/** A payment of fees that the seller owed. */
+export const fees = ({ sellerId }: Shop, receivedMicros: bigint, paymentId = newId()): EventRecord =>
+  eventOf(feesPaid, {
+    paymentId,
+    sellerId,
+    amountMicros: receivedMicros.toString(),
+    receivedMicros: receivedMicros.toString(),
+    paidAt: new Date().toISOString(),
+  });
+
+/** A payment that was not delivered and is owed back. */
+export const refundDue = ({ sellerId, listingId }: Shop, buyerId: string, micros: bigint): EventRecord =>
+  eventOf(paymentRefundDue, {
+    paymentId: newId(),
+    gatewayRequestId: newId(),
+    buyerId,
+    sellerId,
+    listingId,
+    amountMicros: micros.toString(),
+    sellersMicros: '0',
+    reason: 'not_delivered',
+    at: new Date().toISOString(),
   });
 
 /** A refund that the seller has not paid in time. */
@@ -103,7 +132,7 @@ export const paidRefund = ({ sellerId, listingId }: Shop, refundId: string): Eve
 export const subscription = (
   { sellerId, listingId }: Shop,
   consumerId: string,
-  { micros = 0n, at = new Date() }: Sale = {},
+  { micros = 0n, at = new Date(), received = 0n }: Sale = {},
 ): EventRecord =>
   eventOf(subscriptionStarted, {
     subscriptionId: newId(),
@@ -113,6 +142,7 @@ export const subscription = (
     listingId,
     pricingModel: micros === 0n ? 'free' : 'monthly',
     grossMicros: micros.toString(),
+    feeReceivedMicros: received.toString(),
     startedAt: at.toISOString(),
   });
 

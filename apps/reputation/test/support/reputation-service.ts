@@ -11,7 +11,7 @@ import {
 import { getOffering, type Offering } from '@market/contracts/catalog';
 import { getAgents } from '@market/contracts/identity';
 import { getPurchaseEvidence } from '@market/contracts/payments-ledger';
-import { listingRated } from '@market/contracts/reputation';
+import { listingPopularityMeasured, listingRated } from '@market/contracts/reputation';
 import { newId, UnavailableError } from '@market/kernel';
 import {
   inProcessTransport,
@@ -46,7 +46,8 @@ export interface ReputationService {
   /** Delivers events as the outboxes of their services do. */
   deliver(events: EventRecord[], batch?: number): Promise<void>;
   readonly rated: PayloadOf<typeof listingRated>[];
-  /** Runs `npm run admin -- <name>`. */
+  readonly measured: PayloadOf<typeof listingPopularityMeasured>[];
+  /** Runs `market-admin <name>`. */
   command(name: string): Promise<string>;
   /** Executes one statement as the owner of the tables. */
   sql<Row extends pg.QueryResultRow>(statement: string, values?: unknown[]): Promise<Row[]>;
@@ -54,7 +55,7 @@ export interface ReputationService {
 }
 
 const DERIVED_AND_FACTS =
-  'call_facts, subscription_facts, registration_facts, wallet_facts, claim_facts, work_facts, ' +
+  'call_facts, subscription_facts, registration_facts, wallet_facts, claim_facts, work_facts, fee_facts, ' +
   'reviews, listings, accounts, trades, listing_totals, inbox, outbox';
 
 /** Empties tables, by default all, so that the same facts can be delivered again. */
@@ -94,7 +95,14 @@ export async function startReputation(): Promise<ReputationService> {
     listingRated.subject,
     async (events) => void rated.push(...events.map((event) => listingRated.payload.parse(event.payload))),
   );
+  const measured: PayloadOf<typeof listingPopularityMeasured>[] = [];
+  await edge.consumeEvents(
+    listingPopularityMeasured.subject,
+    async (events) =>
+      void measured.push(...events.map((event) => listingPopularityMeasured.payload.parse(event.payload))),
+  );
   const settings = {
+    REPUTATION_POPULARITY_INTERVAL_MS: '50',
     DATABASE_URL: url,
     ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`,
     LOG_LEVEL: 'fatal',
@@ -120,6 +128,7 @@ export async function startReputation(): Promise<ReputationService> {
       for (let from = 0; from < events.length; from += batch) await publish(events.slice(from, from + batch));
     },
     rated,
+    measured,
     command: (name) =>
       runCommand(
         reputation,

@@ -29,8 +29,8 @@ const create: AdminCommand = {
   name: 'backup create',
   arguments: ['directory'],
   help:
-    'copies the embedded PostgreSQL and the keys of DATA_DIR to a directory, while the marketplace runs or not. ' +
-    'The keys open all secrets in it: keep it where nobody else reads',
+    'copies the embedded PostgreSQL and the keys of DATA_DIR, which decrypt all secrets in it, to a directory ' +
+    'that only you should read',
   worksOn: 'files',
   async run({ arguments: [target] }, env) {
     const [dataDir, directory] = [dataDirOf(env), resolve(target!)];
@@ -62,8 +62,8 @@ const verify: AdminCommand = {
   name: 'backup verify',
   arguments: ['directory'],
   help:
-    'restores a backup to a directory beside it, which is removed afterwards, comparing every file with its digest, ' +
-    'starts its PostgreSQL and reads all books',
+    'compares every file of a backup with its digest, restores it beside, starts its PostgreSQL, reads all ' +
+    'books, and removes it again',
   worksOn: 'files',
   async run(input, env) {
     refuseDatabaseUrl(env);
@@ -86,7 +86,7 @@ const verify: AdminCommand = {
 const restore: AdminCommand = {
   name: 'backup restore',
   arguments: ['directory'],
-  help: 'makes DATA_DIR, which must be empty or absent, what it was when the backup was made',
+  help: 'restores a backup to DATA_DIR, which must be empty or absent',
   worksOn: 'files',
   async run({ arguments: [source] }, env) {
     const dataDir = dataDirOf(env);

@@ -10,7 +10,7 @@ export interface CommandLine {
 }
 
 /**
- * Parses the arguments after `npm run admin --`. Returns undefined when they ask for help.
+ * Parses the arguments after `market-admin`. Returns undefined when they ask for help.
  * @param user is recorded as the operator unless `--as` names another.
  * @throws CommandFailure that says what is wrong and shows the right syntax.
  */

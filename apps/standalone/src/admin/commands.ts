@@ -4,6 +4,7 @@ import type { AdminCommand } from './admin-command.js';
 import { backupCommands } from './backup.js';
 import { doctor } from './doctor.js';
 import { httpCommands } from './http-commands.js';
+import { migrateCommand } from './migrate.js';
 
 /**
  * All commands of operators: those that ask the running marketplace, those that the services declare, and those of
@@ -25,5 +26,6 @@ export const adminCommands: readonly AdminCommand[] = [
     })),
   ),
   ...backupCommands,
+  migrateCommand,
   doctor,
 ];

@@ -120,14 +120,14 @@ export const httpCommands: readonly AdminCommand[] = [
   shows(
     'search',
     '/search?q=*',
-    'the accounts, listings, payments and calls that anything known of them finds',
+    'accounts, listings, payments and calls by id, wallet, name, transaction or prefix of a key',
     'text',
   ),
   shows('agent show', '/agents/*', 'an account with its wallets and keys', 'id'),
   acts<OutputOf<typeof suspendAgent>>(
     {
       name: 'agent suspend',
-      help: 'ends what an agent may do, its keys and its wallets, and takes its listings off the market',
+      help: "disables an agent's keys and wallets, and takes its listings off the market",
       argument: 'id',
       path: '/agents/*/suspend',
       needsReason: true,
@@ -173,7 +173,7 @@ export const httpCommands: readonly AdminCommand[] = [
   acts<OutputOf<typeof holdListing>>(
     {
       name: 'listing release',
-      help: 'gives back what an operator suspended, in the state it had; what its owner deleted meanwhile stays off the market',
+      help: 'restores a suspended listing to its former state, unless its owner has deleted it',
       argument: 'id|slug',
       path: '/listings/*/release',
       needsReason: false,

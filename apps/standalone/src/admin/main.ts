@@ -11,13 +11,13 @@ import { adminCommands } from './commands.js';
 import { printable } from './printable.js';
 
 /**
- * `npm run admin` asks the running marketplace, or works on the databases that the environment names or the embedded
+ * `market-admin` asks the running marketplace, or works on the databases that the environment names or the embedded
  * one in DATA_DIR.
  */
 async function administer(words: string[], variables: Environment): Promise<string> {
   const env = withSecretFiles(variables);
   const line = readCommandLine(words, adminCommands, userName());
-  if (!line) return `npm run admin -- <command>\n\n${helpOf(adminCommands)}`;
+  if (!line) return `market-admin <command>\n\n${helpOf(adminCommands)}`;
   const run = (settings: Environment): Promise<string> => line.command.run(line.input, settings);
   if (line.command.worksOn || SERVICE_NAMES.some((service) => databaseUrlOf(service, env))) return run(env);
   const dataDir = resolve(env.DATA_DIR || '.data');

@@ -1,8 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
-import { evmWallet, formatCents, formatUsd, Marketplace, MarketplaceError, sandboxPayer } from '@market/sdk';
-import { reply } from '@market/sdk/seller';
-import { solanaWallet, type CallResult, type CreatedListing, type LedgerEntry, type Wallet } from '@market/sdk';
-import { sellerServer } from '@market/sdk/seller';
+import {
+  evmWallet,
+  formatCents,
+  formatUsd,
+  Marketplace,
+  MarketplaceError,
+  sandboxPayer,
+  type CallResult,
+  type CreatedListing,
+  type LedgerEntry,
+  type Wallet,
+} from '@market/sdk';
+import { reply, sellerServer } from '@market/sdk/seller';
 import type { Transcript } from './transcript.js';
 
 const PRICE_USD = 0.25;
@@ -38,7 +47,7 @@ export async function runScenario(baseUrl: string, transcript: Transcript, signa
       isDetailed: true,
     });
     const buyer = await registered(visitor, transcript, evmWallet(), 'Ada');
-    const seller = await registered(visitor, transcript, solanaWallet(), 'Otto');
+    const seller = await registered(visitor, transcript, evmWallet(), 'Otto');
     const listing = await openShop(transcript, desk, seller);
     const scenario = { transcript, desk, buyer, seller, listing };
     await findShop(scenario);

@@ -1,8 +1,8 @@
 import 'reflect-metadata';
-import { unproven } from './contract/contract-table.js';
 import { undeclared, undocumented, unserved } from './contract/served-operations.js';
 import { specOperations } from './contract/spec-operations.js';
 import { taggedTests } from './contract/test-tags.js';
+import { unproven } from './contract/unproven.js';
 import { describeEdge, type EdgeDescription } from './edge-description.js';
 import { generatedDocuments, readContractRows, repository } from './generated-documents.js';
 

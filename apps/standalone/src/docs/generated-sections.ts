@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { commandTable } from './command-table.js';
-import { configurationTables } from './configuration-tables.js';
-import { refusalTable } from './refusal-table.js';
+import { commandList } from './command-list.js';
+import { configurationList } from './configuration-list.js';
+import { refusalList } from './refusal-list.js';
 
 export interface Document {
   /** Absolute. */
@@ -15,8 +15,8 @@ export interface Document {
 
 /** For each document, the content of its generated sections by name. */
 const SECTIONS: Record<string, Record<string, () => string>> = {
-  'operations.md': { configuration: configurationTables, commands: commandTable },
-  'errors.md': { refusals: refusalTable },
+  'operations.md': { configuration: configurationList, commands: commandList },
+  'errors.md': { refusals: refusalList },
 };
 
 /** The documents that hold sections between `<!-- generated: name -->` and `<!-- /generated -->`. */

@@ -100,21 +100,20 @@ inEachMode('the commands of operators', (harness) => {
     );
   }, 120_000);
 
-  it('sees a listing in any state, whatever its seller wrote to steer a terminal', async () => {
-    const { id, slug } = await seller.market.listings.create(
-      free({ status: 'draft', description: 'Clears \u001b[2J\u009b2J and turns \u202e around.' }),
-    );
-    const output = await run('listing', 'show', slug);
-    expect(JSON.parse(output)).toMatchObject({
+  it('sees a listing in any state, and shows nothing that steers a terminal', async () => {
+    const { id, slug } = await seller.market.listings.create(free({ status: 'draft' }));
+    expect(JSON.parse(await run('listing', 'show', slug))).toMatchObject({
       id,
       slug,
       slugs: [slug],
       status: 'draft',
       suspended_by: null,
       provider_id: seller.id,
-      description: 'Clears \u001b[2J\u009b2J and turns \u202e around.',
     });
-    expect(output).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/);
+    await run('listing', 'suspend', slug, '--reason', 'Clears \u001b[2J\u009b2J and turns \u202e around.');
+    const output = await run('audit');
+    expect(output).toContain('Clears \\u001b[2J\\u009b2J and turns \\u202e around.');
+    expect(output).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e]/);
   });
 
   it('finds names that read the same', async () => {

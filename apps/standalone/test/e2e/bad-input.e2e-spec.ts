@@ -6,6 +6,9 @@ import { OURS } from '../support/fuzz/answer-check.js';
 import { openShop, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
+const mcpCall = (body: string): string =>
+  `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"call_listing","arguments":{"listing":"x","body":${body}}}}`;
+
 inEachMode('bad input', (harness) => {
   let agent: Agent;
   let shop: Shop;
@@ -33,6 +36,8 @@ inEachMode('bad input', (harness) => {
       ['a trailing comma', '{"a":1,}'],
       ['a comment', '{"a":1}//'],
       ['a leading byte order mark', '\ufeff{"a":1}'],
+      ['a key twice', '{"n":5000,"n":5}'],
+      ['a key twice, deep, in two spellings', '{"a":[{"n":5000,"\\u006e":5}]}'],
     ];
     it.each(REFUSED)('is refused before anything is paid: %s', async (_what, body) => {
       const answer = await callOnce(agent, shop.listing, body);
@@ -50,7 +55,6 @@ inEachMode('bad input', (harness) => {
         '{"id":1234567890123456789}',
         '{"n":1.10,"m":1e2,"z":-0.0}',
         '{"n":1e400}',
-        '{"a":1,"a":2,"\\u0061":3}',
         '{"__proto__":1}',
         '{"a":[{"constructor":{"prototype":{}}}]}',
       ],
@@ -67,6 +71,43 @@ inEachMode('bad input', (harness) => {
       expect(bodyOf(answer).data).toMatchObject({ billable: true });
       expect(shop.requests.splice(0).map(({ rawBody }) => rawBody.toString())).toEqual([body]);
       expect(shop.deliveries.timesCalled((bodyOf(answer).data as { request_id: string }).request_id)).toBe(1);
+    });
+
+    it('is another one when a number differs that no double holds', async () => {
+      const paid = await payFor(agent, shop.listing, '{"user_id":1234567890123456789}');
+      const other = await callOnce(agent, shop.listing, '{"user_id":1234567890123456788}', withRelayId(paid));
+      expect([other.status, bodyOf(other).error!.details!.reason]).toEqual([409, 'request_body_mismatch']);
+      const own = await callOnce(agent, shop.listing, '{"user_id":1234567890123456789}', withRelayId(paid));
+      expect(bodyOf(own).data).toMatchObject({ billable: true });
+      expect(shop.requests.splice(0).map(({ rawBody }) => rawBody.toString())).toEqual([
+        '{"user_id":1234567890123456789}',
+      ]);
+    });
+
+    it.each([
+      ['without a key, where the price comes first', '/x402/LISTING', '{"n":5000,"n":5}'],
+      ['of the edge itself', '/listings', '{"name":"A","name":"B"}'],
+      ['of the edge itself, deep in it', '/listings', '{"name":"A","example_input":{"n":1,"n":2}}'],
+      ['of the edge itself, which would be rounded', '/listings', '{"example_input":{"id":1234567890123456789}}'],
+      ['of an operation that anyone may ask for', '/register', '{"wallet_address":"a","wallet_address":"b"}'],
+      ['of MCP', '/mcp', mcpCall('{"n":5000,"n":5}')],
+      ['of MCP, which would be rounded', '/mcp', mcpCall('{"n":1234567890123456789}')],
+      ['of MCP for one listing', '/mcp/LISTING', mcpCall('{"n":5000,"n":5}')],
+    ])('is 400 when it can be read in two ways: %s', async (_what, path, body) => {
+      const url = `${harness.baseUrl}${path.startsWith('/mcp') ? '' : '/api/v1'}${path}`;
+      const answer = await fetch(url.replace('LISTING', shop.listing.id), {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          authorization: `Bearer ${agent.registration.api_key}`,
+        },
+        body,
+      });
+      const { error } = (await answer.json()) as { error: { code: string; details: { problem: string } } };
+      expect([answer.status, error.code]).toEqual([400, 'BAD_REQUEST']);
+      expect(error.details.problem).toMatch(/duplicate_key|repeats the key|not exact/);
+      expect(shop.requests).toEqual([]);
     });
 
     it.each([

@@ -63,7 +63,12 @@ inEachMode('the books', (harness) => {
         expect(receipt).toMatchObject({
           id: expect.stringMatching(UUID),
           payment_id: expect.stringMatching(UUID),
-          currency: 'USDC',
+          currency: 'USD',
+          paid: {
+            asset: 'USDC',
+            amount: String(shop.listing.pricing_amount),
+            amount_base_units: String(gross),
+          },
           created_at: expect.stringMatching(/^\d{4}-.*Z$/),
           recipient_type: 'buyer',
           fee_rate: 0.05,

@@ -90,6 +90,32 @@ inEachMode('a budget', (harness) => {
     expect((await quote(agent, shop.listing, { ask: 'three' })).relay_request_id).toMatch(/^0x/);
   });
 
+  it('counts what was spent on its day before it was set, of a key and of a whole agent', async () => {
+    const agent = await registerAgent(harness);
+    const buyer = await keyed(agent);
+    const buy = async (by: Agent, ask: string): Promise<number> =>
+      (await callOnce(by, shop.listing, { ask }, withRelayId(await payFor(by, shop.listing, { ask })))).status;
+    expect([await buy(buyer, 'one'), await buy(buyer, 'two'), await buy(agent, 'three')]).toEqual([200, 200, 200]);
+    const budget = { per_day_usd: 0.8 };
+    const ofKey = await agent.market.request<Budgeted>('PATCH', `/api-keys/${buyer.keyId}`, { body: { budget } });
+    expect(ofKey.spending).toMatchObject({ day: { spent_usd: 0.5 }, month: { spent_usd: 0.5 } });
+    const ofAgent = await agent.market.request<Budgeted>('PATCH', '/me/budget', { body: { budget } });
+    expect(ofAgent.spending).toMatchObject({ day: { spent_usd: 0.75, left_usd: 0.05 }, month: { spent_usd: 0.75 } });
+    await eventually(async () => {
+      expect(exceeded(await callOnce(buyer, shop.listing, { ask: 'four' }))).toMatchObject({
+        status: 403,
+        details: { budget: 'agent', limit: 'per_day', spent_usd: 0.75 },
+      });
+    });
+    await agent.market.request('PATCH', '/me/budget', { body: { budget: { per_day_usd: 1 } } });
+    await eventually(async () => expect((await callOnce(buyer, shop.listing, { ask: 'four' })).status).toBe(402));
+    expect(await buy(buyer, 'four')).toBe(200);
+    expect((await budgeted(buyer, `/api-keys/${buyer.keyId}`)).spending!.day.spent_usd).toBe(0.75);
+    expect(exceeded(await callOnce(agent, shop.listing, { ask: 'five' }))).toMatchObject({
+      details: { budget: 'agent', limit: 'per_day', spent_usd: 1 },
+    });
+  });
+
   it('tells its agent when four fifths and when all of it are spent', async () => {
     const agent = await registerAgent(harness);
     const near = await keyed(agent, { per_day_usd: 0.3 });

@@ -92,7 +92,7 @@ describeNeeding('chromium')('in a browser', () => {
       await page.getByRole('button', { name: 'Claim it' }).click();
       await page.getByRole('button', { name: 'Sign with the agent’s wallet' }).click();
       await page.getByRole('heading', { level: 1, name: 'Visitor of the sandbox' }).waitFor();
-      await page.getByText('100% of the calls that were paid for were delivered.').waitFor();
+      await page.getByText('1 of 1 paid calls were delivered.').waitFor();
       await eventually(async () => expect(await numbers()).toContain('Earned, after fees$0.00Spent$0.25Fees$0.00'));
       const cookies = await window.context.cookies();
       expect(cookies).toMatchObject([{ name: 'am_session', httpOnly: true, secure: true, sameSite: 'Lax' }]);

@@ -10,7 +10,7 @@ import { liveProof, PROVABLE } from '../support/fuzz/live-proofs.js';
 import { ApiDescription, type Operation } from '../support/fuzz/operations.js';
 import { RawClient, type RawAnswer } from '../support/fuzz/raw-client.js';
 import { acceptedOf } from '../support/subscriber.js';
-import { inEachMode } from '../support/harness.js';
+import { inEachMode, stranger } from '../support/harness.js';
 
 /** The changes that make an example valid in this marketplace. */
 interface Live {
@@ -109,6 +109,8 @@ const LIVE: Record<string, LiveCase> = {
     return { body: { payment_id, relay_request_id: requirements.relayRequestId } };
   },
   getPayment: ({ offer }) => ({ id: offer.payment_id! }),
+  /** The listing of the example may be one of another test. */
+  validateListing: ({ perCall }) => ({ body: { listing: perCall.slug } }),
   searchAll: () => ({ query: '?q=a' }),
   /** No fees are due here. */
   payFees: () => ({ status: 409 }),
@@ -182,4 +184,36 @@ inEachMode('the OpenAPI document', (harness) => {
     }
     expect(problems).toEqual([]);
   }, 120_000);
+});
+
+interface OpenApiJson {
+  tags: { name: string }[];
+  paths: Record<string, Record<string, { operationId?: string }>>;
+  components: Record<string, object>;
+}
+
+inEachMode('the document', (harness) => {
+  it('is served by area and without examples, too, each part complete in itself', async () => {
+    const read = async (query: string) => {
+      const { status, text } = await stranger(harness).send('GET', `/openapi.json${query}`);
+      expect(status).toBe(200);
+      return { text, document: JSON.parse(text) as OpenApiJson };
+    };
+    const whole = await read('');
+    const operationsOf = ({ document }: typeof whole) =>
+      Object.values(document.paths).flatMap((item) =>
+        Object.values(item).flatMap(({ operationId }) => operationId ?? []),
+      );
+    const found: string[] = [];
+    for (const { name } of whole.document.tags) {
+      const part = await read(`?tag=${name}&examples=false`);
+      for (const [, kind, part_] of part.text.matchAll(/"#\/components\/([^/"]+)\/([^/"]+)"/g))
+        expect(part.document.components[kind!]).toHaveProperty([part_!]);
+      expect(part.text.length).toBeLessThan(whole.text.length / 3);
+      found.push(...operationsOf(part));
+    }
+    expect(found.toSorted()).toEqual(operationsOf(whole).toSorted());
+    const unknown = await stranger(harness).send('GET', '/openapi.json?tag=None');
+    expect([unknown.status, unknown.json]).toMatchObject([400, { error: { details: { reason: 'request_invalid' } } }]);
+  });
 });

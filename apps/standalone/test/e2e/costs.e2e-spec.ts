@@ -5,26 +5,18 @@ import {
   type PostgresProxy,
   type RunningMarketplace,
 } from '@market/testing';
-import { ExactEvmScheme } from '@x402/evm/exact/client';
-import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
-import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import { OF_NO_REQUEST } from '../support/of-no-request.js';
 import { callOnce, payFor, withRelayId } from '../support/buyer.js';
+import { jsonPost, payingFetch } from '../support/stock-client.js';
 import { openShop, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
 /** Enough requests to distinguish their costs from those of jobs, which run at most once a second. */
 const REQUESTS = 8;
 
-/**
- * The first statements of transactions that belong to no request: handlers of events, which may share a transaction,
- * and a job that runs every second.
- */
-const OF_NO_REQUEST = ['outbox.take', 'inbox.record', 'parked.due', 'authorizations.take-again'];
-
 /** The charge of a signed payment, which concurrent ones share. */
 const SETTLED =
-  'payments_ledger: payments.lock-all, authorizations.settled, journal.lock-head, journal.balances, journal.write, ' +
-  'payments.complete, outbox.insert (3)';
+  'payments_ledger: payments.lock-all, authorizations.settled, payments.complete, outbox.insert, journal.write (2)';
 
 /** Counts the costs of requests that the README files and comments state, in the traffic to PostgreSQL. */
 inEachMode('what a request asks of PostgreSQL', ({ mode, databaseUrl }) => {
@@ -57,7 +49,9 @@ inEachMode('what a request asks of PostgreSQL', ({ mode, databaseUrl }) => {
     const counts = new Map<string, number>();
     for (const { application, statements, roundTrips } of proxy.transactions) {
       const [first = ''] = statements;
-      if (OF_NO_REQUEST.includes(first)) continue;
+      // Locks are taken and given back in memory, without a commit. A busy machine opens further connections meanwhile.
+      const isOfConnection = application === 'market locks' || first.startsWith('SELECT set_config(');
+      if (OF_NO_REQUEST.includes(first) || isOfConnection) continue;
       const names = statements.map((statement) => statement.trim().split(/\s+/).slice(0, 3).join(' '));
       const shown = `${application.replace('market ', '')}: ${names.join(', ')} (${roundTrips})`;
       counts.set(shown, (counts.get(shown) ?? 0) + 1);
@@ -65,22 +59,21 @@ inEachMode('what a request asks of PostgreSQL', ({ mode, databaseUrl }) => {
     return [...counts].flatMap(([shown, count]) => Array<string>(Math.floor(count / REQUESTS)).fill(shown));
   }
 
-  it('a paid retry is three commits, and the journal is locked for one round trip', async () => {
+  it('a paid retry is two look-ups and two commits, and the journal is locked by its last statement alone', async () => {
     const paid = new Map<number, string>();
     for (let n = -1; n < REQUESTS; n += 1) paid.set(n, await payFor(buyer, shop.listing, { paid: n }));
     const costs = await costsOf((n) => callOnce(buyer, shop.listing, { paid: n }, withRelayId(paid.get(n)!)), 200);
     expect(costs).toEqual([
-      'payments_ledger: WITH claimable AS (1)',
+      'payments_ledger: payments.find-by-relay-id (1)',
+      'gateway: gateway-requests.find-stored (1)',
       'gateway: gateway-requests.store-deliveries (1)',
-      'payments_ledger: payments.lock-all, journal.lock-head, journal.balances, journal.write, ' +
-        'payments.complete, outbox.insert (3)',
+      'payments_ledger: payments.lock-all, payments.complete, outbox.insert, journal.write (2)',
     ]);
   });
 
-  it('a quote is two commits', async () => {
+  it('a quote is one commit', async () => {
     expect(await costsOf((n) => callOnce(buyer, shop.listing, { quoted: n }), 402)).toEqual([
       'payments_ledger: payments.insert (1)',
-      'gateway: gateway-requests.insert-quotes (1)',
     ]);
   });
 
@@ -92,17 +85,15 @@ inEachMode('what a request asks of PostgreSQL', ({ mode, databaseUrl }) => {
   });
 
   it('a call that a signature pays, without a key, asks nothing before it is signed', async () => {
-    const account = privateKeyToAccount(generatePrivateKey());
-    const client = new x402Client().register('eip155:*', new ExactEvmScheme(account));
+    const paying = payingFetch();
     const url = `${marketplace.baseUrl}/api/v1/x402/${shop.listing.slug}`;
-    const post = (pay: typeof fetch, n: number): Promise<Response> =>
-      pay(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ n }) });
+    const post = (pay: typeof fetch, n: number): Promise<Response> => pay(url, jsonPost({ n }));
     expect(await costsOf((n) => post(fetch, n), 402)).toEqual([]);
-    expect(await costsOf((n) => post(wrapFetchWithPayment(fetch, client), n), 200)).toEqual([
+    expect(await costsOf((n) => post(paying, n), 200)).toEqual([
       'payments_ledger: payments.find-keyless (1)',
       'payments_ledger: payers.settled (1)',
       'payments_ledger: payers.lock, authorizations.unsettled, payments.open-keyless (2)',
-      'gateway: gateway-requests.insert-quotes (1)',
+      'gateway: gateway-requests.find-stored (1)',
       'gateway: gateway-requests.store-deliveries (1)',
       'payments_ledger: authorizations.begin (1)',
       'payments_ledger: sandbox.transfer-authorized (1)',
@@ -110,23 +101,21 @@ inEachMode('what a request asks of PostgreSQL', ({ mode, databaseUrl }) => {
     ]);
   });
 
-  it('a call that a signature pays, with a key, is held and claimed in one commit', async () => {
-    const account = privateKeyToAccount(generatePrivateKey());
-    const paying = wrapFetchWithPayment(fetch, new x402Client().register('eip155:*', new ExactEvmScheme(account)));
+  it('a call that a signature pays, with a key, is held and authorized in one commit', async () => {
+    const paying = payingFetch();
     const url = `${marketplace.baseUrl}/api/v1/gateway/${shop.listing.id}`;
-    const headers = { authorization: buyer.registration.authorization_header, 'content-type': 'application/json' };
-    const post = (n: number): Promise<Response> =>
-      paying(url, { method: 'POST', headers, body: JSON.stringify({ signed: n }) });
+    const headers = { authorization: buyer.registration.authorization_header };
+    const post = (n: number): Promise<Response> => paying(url, jsonPost({ signed: n }, headers));
     expect(await costsOf(post, 200)).toEqual([
       // Without a relay request id: the quote.
       'payments_ledger: payments.insert (1)',
-      'gateway: gateway-requests.insert-quotes (1)',
       // The sandbox also takes transfers, so it looks for one twice. An x402 chain does not.
       'payments_ledger: payments.find-by-relay-id (1)',
       'payments_ledger: sandbox.transfers-to (1)',
       'payments_ledger: payers.settled (1)',
       'payments_ledger: payments.lock-all, payers.lock, authorizations.unsettled, sandbox.transfers-to, ' +
         'authorizations.hold (3)',
+      'gateway: gateway-requests.find-stored (1)',
       'gateway: gateway-requests.store-deliveries (1)',
       'payments_ledger: authorizations.begin (1)',
       'payments_ledger: sandbox.transfer-authorized (1)',

@@ -290,9 +290,9 @@ inEachMode('a private endpoint', (harness) => {
           () => buyer.market.endpoint.rotateSecret(listing),
         ]) {
           await expect(request()).rejects.toMatchObject({
-            status: 404,
-            code: 'NOT_FOUND',
-            details: { reason: 'endpoint_not_found' },
+            status: 403,
+            code: 'FORBIDDEN',
+            details: { reason: 'not_owner' },
           });
         }
         await expect(seller.market.endpoint.get('01995bad-5c00-7000-8000-00000000dead')).rejects.toMatchObject({

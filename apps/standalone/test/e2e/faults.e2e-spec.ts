@@ -100,6 +100,36 @@ inEachMode('under pressure', ({ mode }) => {
     await expectBooksInOrder(marketplace, [shop]);
   }, 120_000);
 
+  (mode === 'standalone' ? it.skip : it)(
+    'no process is ready that cannot reach the broker',
+    async () => {
+      const readiness = async (): Promise<unknown> => {
+        const response = await fetch(`${marketplace.internalUrl('api-gateway')}/healthz/ready`);
+        return [response.status, await response.json()];
+      };
+      expect(await readiness()).toEqual([200, { status: 'ok' }]);
+      await marketplace.kill('nats');
+      try {
+        await eventually(
+          async () =>
+            expect(await readiness()).toEqual([503, { status: 'failing', failing: { bus: 'NATS cannot be reached' } }]),
+          {
+            withinMs: 30_000,
+          },
+        );
+      } finally {
+        await marketplace.restart('nats');
+      }
+      await eventually(async () => expect(await readiness()).toEqual([200, { status: 'ok' }]), { withinMs: 30_000 });
+      // The other processes find the broker again in their own time.
+      await eventually(
+        async () => expect((await callOnce(agents[0]!, shop.listing, { again: true })).status).toBe(402),
+        { withinMs: 30_000 },
+      );
+    },
+    120_000,
+  );
+
   it('kill -9 of anything in the middle of paid calls leaves each of them charged once and delivered once', async () => {
     // A shorter timeout makes the claims of a killed process expire sooner.
     await seller.market.endpoint.update(shop.listing, { timeout_ms: 1_000 });
@@ -215,7 +245,7 @@ inEachMode('under pressure', ({ mode }) => {
       const { calls, answers } = await startPaidCalls();
       const resume = await withClient(marketplace.databaseUrl, async (client) => {
         await client.query('BEGIN');
-        await client.query("SELECT FROM payments_ledger.payments WHERE state = 'in_flight' FOR UPDATE");
+        await client.query("SELECT FROM payments_ledger.payments WHERE state = 'verified' FOR UPDATE");
         gate.open();
         // Both ledgers have begun to settle when one is paused, which then gets its locks.
         const waiting = `SELECT DISTINCT pid FROM pg_locks JOIN pg_stat_activity USING (pid)

@@ -70,8 +70,7 @@ inEachMode('a field of a listing', (harness) => {
         '{{7*7}}${7*7}<%= 7*7 %>',
         "'; DROP TABLE listings; --",
         'e\u0301 is not \u00e9',
-        'zero\u200bwidth \u202eturned',
-        '\u0001\u001b[2J',
+        'می\u200cخواهم 👩\u200d🚀',
         '𐀀𝒳🦊\u{10ffff}',
       ];
       for (const text of hostile) {
@@ -104,6 +103,22 @@ inEachMode('a field of a listing', (harness) => {
       const answer = await seller.market.send('POST', '/listings', { rawBody });
       expect([answer.status, rawBody.length > 840_000]).toEqual([201, true]);
     });
+
+    it.each(['zero\u200bwidth', 'word\u2060joiner', '\ufeffmark', 'turned \u202eeman', '\u0001\u001b[2J'])(
+      'hides nothing from its readers: %j',
+      async (text) => {
+        for (const sent of [
+          { name: text },
+          { description: `${text} in a description` },
+          { docs: text },
+          { tags: [text] },
+          { example_outputs: [{ label: 'One', content: text }] },
+        ])
+          expect(bodyOf(await attemptListing(seller, { ...free(), ...sent }))).toMatchObject({
+            error: { details: { reason: 'text_invalid', field: Object.keys(sent)[0] } },
+          });
+      },
+    );
 
     it.each(['nul\u0000nul', 'half a pair \ud83e', '\udd8a\ud83e turned'])(
       'is refused where it cannot be kept: %j',
@@ -441,6 +456,7 @@ inEachMode('a field of a listing', (harness) => {
         'risk_disclaimers',
         'sla',
         'tags',
+        'language',
         'status',
       ];
       expect(columns).toEqual(expect.arrayContaining(writable));
@@ -541,8 +557,14 @@ inEachMode('a field of a listing', (harness) => {
       auth_method: 'none',
       connection_instructions: 'c',
     } as const;
-    const before = await listedWith(seller, { ...sent, tags: [...sent.tags], formats: [...sent.formats] });
-    expect(await seller.market.listings.update(before, {})).toEqual(before);
+    const { updated_at: listedAt, ...before } = await listedWith(seller, {
+      ...sent,
+      tags: [...sent.tags],
+      formats: [...sent.formats],
+    });
+    const { updated_at: changedAt, ...same } = await seller.market.listings.update(before, {});
+    expect(same).toEqual(before);
+    expect(Date.parse(changedAt)).toBeGreaterThanOrEqual(Date.parse(listedAt));
     const changes = {
       name: 'Changed',
       description: 'Changed as a whole.',

@@ -52,6 +52,7 @@ inEachMode('the measured quality of a listing', ({ mode }) => {
   it('follows a seller that works, fails, recovers and slows down', async () => {
     expect(await qualityOf(shop)).toEqual(UNMEASURED);
     expect(await found({ live: true })).not.toContain(shop.listing.id);
+    expect(await found({ min_success: 0 })).not.toContain(shop.listing.id);
 
     const startedAt = Date.now();
     for (const [n, buyer] of [...buyers, ...buyers].entries()) expect(await (await call(buyer, n))()).toBe(true);
@@ -71,7 +72,10 @@ inEachMode('the measured quality of a listing', ({ mode }) => {
     expect(Date.parse(good.last_success_at!)).toBeGreaterThanOrEqual(startedAt);
     expect(good.p50_ms_7d).toBeLessThan(SLOW_MS);
     expect(good.p95_ms_7d).toBeGreaterThanOrEqual(good.p50_ms_7d!);
-    expect(await found({ live: true })).toContain(shop.listing.id);
+    expect(good).toMatchObject({ buyers_30d: 2, buyers_success_rate_30d: 1 });
+    expect(await found({ live: true, min_success: 1, max_price_usd: shop.listing.pricing_amount })).toContain(
+      shop.listing.id,
+    );
 
     // Failures of only one buyer do not count, even if they are repeated.
     const [one, another] = [await call(buyers[0], 10), await call(buyers[1], 11)];
@@ -87,6 +91,8 @@ inEachMode('the measured quality of a listing', ({ mode }) => {
       expect([4 / 6, 5 / 7].map((rate) => Number(rate.toFixed(4)))).toContain(success_rate_7d);
       expect([success_rate_30d, calls_7d]).toEqual([success_rate_7d, 4]);
     });
+    expect(await found({ min_success: 0.6 })).toContain(shop.listing.id);
+    expect(await found({ min_success: 0.9 })).not.toContain(shop.listing.id);
 
     // A successful test by the owner does not count as evidence. A failing one makes the endpoint fail, and the
     // marketplace's own test then finds that it works again.

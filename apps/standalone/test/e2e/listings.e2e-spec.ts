@@ -6,6 +6,12 @@ import { attemptListing, ENDPOINT, free, perCall } from '../support/listings.js'
 import { openShop } from '../support/seller.js';
 import { inEachMode, registerAgent, stranger, type Agent } from '../support/harness.js';
 
+/** Letters alone are one word; letters and digits are words of their own, too. */
+const randomLetters = (): string =>
+  randomBytes(6)
+    .toString('hex')
+    .replaceAll(/\d/g, (digit) => 'ghijklmnop'[Number(digit)]!);
+
 inEachMode('a listing', (harness) => {
   let seller: Agent;
   let other: Agent;
@@ -170,7 +176,7 @@ inEachMode('a listing', (harness) => {
   });
 
   it('grows popular with its subscribers', async () => {
-    const mark = `popular${randomBytes(5).toString('hex')}`;
+    const mark = `popular${randomLetters()}`;
     const first = await seller.market.listings.create(free({ name: `First ${mark}` }));
     await seller.market.listings.create(free({ name: `Second ${mark}` }));
     const names = async () =>
@@ -242,7 +248,7 @@ inEachMode('a listing', (harness) => {
   });
 
   describe('is found', () => {
-    const mark = `marker${randomBytes(5).toString('hex')}`;
+    const mark = `marker${randomLetters()}`;
     let listed: Listing[];
     const search = (query: object) => anyone.search({ q: mark, limit: 100, ...query });
     const names = async (query: object): Promise<string[]> =>
@@ -292,7 +298,10 @@ inEachMode('a listing', (harness) => {
       expect(await names({ delivery_type: 'file' })).toEqual(['Books']);
       expect(await names({ min_price: calls!.pricing_amount })).toEqual(['Eggs', 'Calls']);
       expect(await names({ max_price: '0.5', min_price: '0.000001' })).toEqual(['Data', 'Calls']);
+      expect(await names({ max_price_usd: 0.5, min_price: '0.000001' })).toEqual(['Data', 'Calls']);
+      expect(await names({ max_price_usd: 0.5, max_price: 0, min_price: '0.000001' })).toEqual([]);
       expect(await names({ category, pricing_model: 'per_call', min_price: 1 })).toEqual(['Eggs']);
+      expect(await names({ pricing_model: 'per_call', min_success: 0 })).toEqual([]);
       expect(await names({ category, pricing_model: 'monthly' })).toEqual([]);
     });
 
@@ -304,20 +313,20 @@ inEachMode('a listing', (harness) => {
 
     it('before the rest when more calls of it were bought, where the popular are asked for [spec: GET /listings]', async () => {
       const [often, seldom] = [
-        await openShop(seller, undefined, { name: `Often ${mark}2` }),
-        await openShop(seller, undefined, { name: `Seldom ${mark}2` }),
+        await openShop(seller, undefined, { name: `Often ${mark}twice` }),
+        await openShop(seller, undefined, { name: `Seldom ${mark}twice` }),
       ];
       const buyer = await registerAgent(harness);
       await callOnce(buyer, often.listing, {}, withRelayId(await payFor(buyer, often.listing, {})));
       await eventually(
         async () =>
-          expect((await anyone.search({ q: `${mark}2`, sort: 'popular' })).data.map(({ id }) => id)).toEqual([
+          expect((await anyone.search({ q: `${mark}twice`, sort: 'popular' })).data.map(({ id }) => id)).toEqual([
             often.listing.id,
             seldom.listing.id,
           ]),
         { withinMs: 15_000 },
       );
-      expect((await anyone.search({ q: `${mark}2` })).data.map(({ id }) => id)).toEqual([
+      expect((await anyone.search({ q: `${mark}twice`, sort: 'newest' })).data.map(({ id }) => id)).toEqual([
         seldom.listing.id,
         often.listing.id,
       ]);
@@ -329,10 +338,43 @@ inEachMode('a listing', (harness) => {
       expect(pages.map(({ data }) => data.length)).toEqual([2, 2, 1, 0]);
       expect(pages.flatMap(({ data }) => data.map(({ id }) => id))).toEqual(listed.map(({ id }) => id));
       for (const [index, { pagination }] of pages.entries())
-        expect(pagination).toEqual({ page: index + 1, limit: 2, total: 5, totalPages: 3 });
+        expect(pagination).toMatchObject({ page: index + 1, limit: 2, total: 5, totalPages: 3 });
+    });
+
+    it('to the end by a cursor, by any order', async () => {
+      for (const sort of ['relevance', 'newest', 'price_high'] as const) {
+        const whole = (await search({ sort })).data.map(({ id }) => id);
+        const seen: string[] = [];
+        let cursor: string | undefined;
+        do {
+          const { data, pagination } = await search({ sort, limit: 2, ...(cursor && { cursor }) });
+          seen.push(...data.map(({ id }) => id));
+          cursor = pagination.next_cursor;
+        } while (cursor);
+        expect(seen).toEqual(whole);
+      }
+    });
+
+    it('by a question, and says how it was read', async () => {
+      const q = `please find me something for ${mark} and frobnicating, whatever it costs`;
+      const answer = (await (
+        await fetch(`${harness.baseUrl}/api/v1/listings?${new URLSearchParams({ q })}`)
+      ).json()) as { data: { id: string }[]; search: object };
+      expect(
+        answer.data
+          .slice(0, 5)
+          .map(({ id }) => id)
+          .sort(),
+      ).toEqual(listed.map(({ id }) => id).sort());
+      expect(answer.search).toMatchObject({ used: expect.arrayContaining([mark]), corrected: expect.any(Array) });
     });
 
     it.each([
+      'cursor=x',
+      `cursor=${Buffer.from('["popular","1","01995bad-5c00-7000-8000-000000000001"]').toString('base64url')}`,
+      `cursor=${Buffer.from('["newest","2026-13-45 99:00:00+00","01995bad-5c00-7000-8000-000000000001"]').toString('base64url')}`,
+      `cursor=${Buffer.from('["newest","1","x"]').toString('base64url')}`,
+      `q=${'a'.repeat(1_001)}`,
       'limit=0',
       'limit=101',
       'limit=-1',

@@ -105,10 +105,24 @@ inEachMode('an MCP client', (harness) => {
         'call_listing',
         'get_receipt',
       ]);
-      const found = await call(client, 'search_listings', { query: `"${shop.listing.name}"` });
-      expect(found.structuredContent.listings).toContainEqual(
-        expect.objectContaining({ listing: shop.listing.slug, price_usd: 0.25 }),
-      );
+      const found = await call(client, 'search_listings', { query: `"${shop.listing.name}"`, facets: true });
+      expect(found.structuredContent).toMatchObject({
+        listings: expect.arrayContaining([
+          expect.objectContaining({
+            listing: shop.listing.slug,
+            price_usd: 0.25,
+            pay_in: expect.arrayContaining(['USDC']) as unknown,
+            rating: null,
+          }),
+        ]) as unknown,
+        facets: { delivery_type: expect.arrayContaining([expect.objectContaining({ value: 'api' })]) as unknown },
+      });
+      const sure = await call(client, 'search_listings', {
+        query: `"${shop.listing.name}"`,
+        min_success: 0.5,
+        max_price_usd: 0.2,
+      });
+      expect(sure.structuredContent.listings).toEqual([]);
       expect((await call(client, 'get_listing', { listing: shop.listing.slug })).structuredContent).toMatchObject({
         input_schema: INPUT,
         example_input: EXAMPLE,
@@ -270,6 +284,15 @@ inEachMode('an MCP client', (harness) => {
     // A refusal by JSON-RPC has status 200 and its error in the body.
     if (status === 200) expect(answer.text).toMatch(/"error":|"isError":true/);
     expect(answer.text).not.toMatch(/\.ts|\.js:|node_modules|INTERNAL_ERROR/);
+  });
+
+  it.each(['*/*', 'text/html, */*;q=0.8'])('answers a client that accepts %s', async (accept) => {
+    const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'curl', version: '8' } };
+    const { status, text } = await post(
+      { jsonrpc: '2.0', id: 1, method: 'initialize', params },
+      { headers: { accept } },
+    );
+    expect([status, text]).toEqual([200, expect.stringContaining('serverInfo')]);
   });
 
   it('is told of no stream to open, and of wrong arguments', async () => {

@@ -119,6 +119,8 @@ inEachMode('money', ({ mode }) => {
   beforeAll(async () => {
     [chain, relay, solana] = await Promise.all([startEvmHarness(CHAIN_ID), startRelayServer(), startSolanaNode()]);
     await chain.place('SignedToken', USDC);
+    // A network is closed while its fee payer is empty.
+    solana.setLamports(FEE_PAYER.address, 10n ** 12n);
     env = {
       PAYMENTS_LEDGER_X402_CHAINS: `${NETWORK}=${chain.node.url},${solana.network}=${solana.url}`,
       PAYMENTS_LEDGER_X402_FACILITATOR_SOLANA_KEY: FEE_PAYER.exportKey() as string,
@@ -153,7 +155,6 @@ inEachMode('money', ({ mode }) => {
       await chain.send(USDC, 'mint', [walletOf(buyer), parseUnits('10000', 6)]);
       expected.move(null, walletOf(buyer), parseUnits('10000', 6));
     }
-    solana.setLamports(FEE_PAYER.address, 10n ** 12n);
     for (const [index, seller] of sellers.entries()) {
       await seller.market.wallets.link(seller.wallet, SELLERS_ON_SOLANA[index]!);
       await solana.openTokenAccount(SELLERS_ON_SOLANA[index]!.address);
@@ -452,7 +453,7 @@ inEachMode('money', ({ mode }) => {
     expected.post(accountsOf.owed(seller.id), micros);
   };
 
-  /** Runs an operator's command like `npm run admin`, in this process. */
+  /** Runs an operator's command like `market-admin`, in this process. */
   const admin = (...words: string[]): Promise<string> => {
     const { command, input } = readCommandLine(words, adminCommands, 'ada')!;
     return command.run(input, { DATABASE_URL: marketplace.databaseUrl, ...env, ...merchantOfRecord() });

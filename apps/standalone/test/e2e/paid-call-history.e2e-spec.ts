@@ -1,5 +1,5 @@
 import type { GatewayRequest, GatewayRequestQuery } from '@market/sdk';
-import { eventually, startMarketplace, type RunningMarketplace } from '@market/testing';
+import { eventually, startMarketplace, withClient, type RunningMarketplace } from '@market/testing';
 import { expectBooksInOrder } from '../support/books.js';
 import { bodyOf, callOnce, payFor, quote, resultOf, withRelayId } from '../support/buyer.js';
 import { openShop, reply, type Shop } from '../support/seller.js';
@@ -45,7 +45,7 @@ inEachMode('the history of calls', ({ mode }) => {
       expired: (await quote(buyer, shop.listing, { secret: 'expired' })).relay_request_id,
       refunded: await deliver(buyer, broken, { secret: 'refunded' }),
     };
-    await statusOf('refunded', 'refunded');
+    await statusOf('refunded', 'refund_due');
     await statusOf('expired', 'expired');
     relayOf.succeeded = await deliver(buyer, shop, { secret: 'succeeded' });
     await deliver(seller, bought, { secret: 'sold' });
@@ -68,15 +68,19 @@ inEachMode('the history of calls', ({ mode }) => {
     expect(brief(await list(buyer))).toEqual([
       'seller succeeded',
       'buyer succeeded',
-      'buyer refunded',
+      'buyer refund_due',
       'buyer expired',
     ]);
     expect(brief(await list(buyer, { role: 'all' }))).toEqual(brief(await list(buyer)));
-    expect(brief(await list(buyer, { role: 'buyer' }))).toEqual(['buyer succeeded', 'buyer refunded', 'buyer expired']);
+    expect(brief(await list(buyer, { role: 'buyer' }))).toEqual([
+      'buyer succeeded',
+      'buyer refund_due',
+      'buyer expired',
+    ]);
     expect(brief(await list(buyer, { role: 'seller' }))).toEqual(['seller succeeded']);
     expect(brief(await list(seller, { role: 'seller' }))).toEqual([
       'seller succeeded',
-      'seller refunded',
+      'seller refund_due',
       'seller expired',
     ]);
     expect(await list(stranger)).toEqual([]);
@@ -138,7 +142,7 @@ inEachMode('the history of calls', ({ mode }) => {
     };
     expect(await find(buyer, relayOf.refunded)).toMatchObject({
       ...nothing,
-      status: 'refunded',
+      status: 'refund_due',
       billable: false,
       seller_status_code: 500,
       error_code: 'seller_error',
@@ -152,7 +156,7 @@ inEachMode('the history of calls', ({ mode }) => {
       error_code: null,
       completed_at: null,
     });
-    const [unpaid] = await list(seller, { status: 'refunded' });
+    const [unpaid] = await list(seller, { status: 'refund_due' });
     expect(unpaid!.payment).toMatchObject({ relay_request_id: null, transaction_hash: null });
   });
 
@@ -221,7 +225,7 @@ inEachMode('the history of calls', ({ mode }) => {
     const totalOf = async (query: GatewayRequestQuery): Promise<number> =>
       (await buyer.market.gatewayRequests.list(query)).pagination.total;
     const to = (await find(buyer, relayOf.succeeded)).created_at;
-    expect(await totalOf({ status: 'refunded' })).toBe(1);
+    expect(await totalOf({ status: 'refund_due' })).toBe(1);
     expect(await totalOf({ status: 'expired', role: 'seller' })).toBe(0);
     expect(await totalOf({ listing_id: broken.listing.id, to })).toBe(1);
     expect(await totalOf({ listing_id: UNKNOWN_ID })).toBe(0);
@@ -277,5 +281,58 @@ inEachMode('the history of calls', ({ mode }) => {
         details: { reason: 'gateway_request_not_found' },
       });
     }
+  });
+});
+
+inEachMode('a call in the history that waits for the ledger', (harness) => {
+  it('is paid before it is forwarded, and settling until its charge is booked [spec: GET /gateway-requests]', async () => {
+    const [buyer, seller] = await Promise.all([registerAgent(harness), registerAgent(harness)]);
+    let letGo = (): void => {};
+    const isHeld = new Promise<void>((resolve) => (letGo = resolve));
+    let paymentId = '';
+    let holding: Promise<void> | undefined;
+    /** Keeps the ledger from booking the payment. Ends once no one else can write it. */
+    const hold = (): Promise<void> =>
+      new Promise((begun, failed) => {
+        holding = withClient(harness.databaseUrl, async (client) => {
+          await client.query('BEGIN');
+          await client.query('SELECT FROM payments_ledger.payments WHERE id = $1 FOR UPDATE', [paymentId]);
+          begun();
+          await isHeld;
+          await client.query('COMMIT');
+        });
+        holding.catch(failed);
+      });
+    const shop = await openShop(seller, async () => {
+      await hold();
+      return { ok: true };
+    });
+    const own = async (): Promise<GatewayRequest> =>
+      (await buyer.market.gatewayRequests.list({ listing_id: shop.listing.id })).data[0]!;
+    const offer = await quote(buyer, shop.listing, {});
+    paymentId = offer.payment_id!;
+    await buyer.market.sandbox.pay(offer.relay_request_id);
+    await eventually(async () => expect(await own()).toMatchObject({ status: 'paid', billable: null }));
+    const answered = callOnce(buyer, shop.listing, {}, withRelayId(offer.relay_request_id));
+    await eventually(async () =>
+      expect(await own()).toMatchObject({
+        status: 'settling',
+        billable: null,
+        charged_amount: { amount_cents: 0 },
+        response_digest: null,
+      }),
+    );
+    letGo();
+    await holding;
+    expect(resultOf(await answered).billable).toBe(true);
+    await eventually(async () =>
+      expect(await own()).toMatchObject({
+        status: 'succeeded',
+        billable: true,
+        charged_amount: { amount_cents: 25 },
+        response_digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+      }),
+    );
+    await shop.close();
   });
 });

@@ -240,7 +240,8 @@ inEachMode('a paid call', (harness) => {
 
   describe('whose payment', () => {
     it('has not come is asked for with the same offer, and good once it is paid [spec: error.402 PAYMENT_REQUIRED]', async () => {
-      const offer = await quote(buyer, shop.listing, { waiting: 1 });
+      const { other_routes: others, ...offer } = await quote(buyer, shop.listing, { waiting: 1 });
+      expect(others).toMatchObject([{ currency: 'ETH' }, { currency: 'SOL' }]);
       const calls = shop.requests.length;
       const answer = await callOnce(buyer, shop.listing, { waiting: 1 }, withRelayId(offer.relay_request_id));
       expect([answer.status, bodyOf(answer).data, shop.requests.length]).toEqual([402, { payment: offer }, calls]);
@@ -266,6 +267,9 @@ inEachMode('a paid call', (harness) => {
           relay_request_id: relayRequestId,
           retry_after_seconds: expect.any(Number),
           reason: 'payment_not_final',
+          code: 'PAYMENT_PENDING',
+          message: expect.any(String),
+          recovery: expect.objectContaining({ next_action: 'retry_same_request', sign_again: false }),
         },
       });
       const answer = await eventually(async () => {
@@ -436,7 +440,11 @@ inEachMode('a paid call', (harness) => {
         { ...recommended, ...(sol.retry_headers as Record<string, string>) },
       );
       expect([paid.status, resultOf(paid).charged_amount.amount_cents]).toEqual([200, 2]);
-      expect((await quote(buyer, cheap.listing, { cheap: 2 })).requirements.currency).toBe('SOL');
+      const { requirements, x402 } = await quote(buyer, cheap.listing, { cheap: 2 });
+      expect([requirements.currency, x402]).toMatchObject([
+        'USDC',
+        { accepts: [{ scheme: 'exact', amount: '20000' }] },
+      ]);
       const result = await buyer.market.call(
         cheap.listing,
         { cheap: 3 },

@@ -1,6 +1,6 @@
 import { Marketplace, type PaymentRoute } from '@market/sdk';
 import { eventually } from '@market/testing';
-import { quote } from '../support/buyer.js';
+import { callOnce, payFor, quote, withRelayId } from '../support/buyer.js';
 import { openShop, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
@@ -27,6 +27,7 @@ inEachMode('payment routes', (harness) => {
       network: BASE_SEPOLIA,
       chain_id: '84532',
       headers: { 'X-Market-Origin-Currency': currency, 'X-Market-Origin-Chain-Id': BASE_SEPOLIA },
+      closed: null,
     });
     expect(await routes()).toEqual([
       { ...onBase('USDC'), decimals: 6, schemes: ['deposit', 'exact'], minimum_usd: 0.1, unit_price_usd: 1 },
@@ -41,6 +42,7 @@ inEachMode('payment routes', (harness) => {
         schemes: ['deposit'],
         minimum_usd: 0,
         unit_price_usd: 150,
+        closed: null,
       },
     ]);
   });
@@ -68,5 +70,29 @@ inEachMode('payment routes', (harness) => {
     }
     // 0.25 dollars, rounded up to the next base unit.
     expect(amounts).toEqual({ USDC: '250000', ETH: '83333333333334', SOL: '1666667' });
+  });
+
+  it('leave the amounts of a receipt in dollars, and what was paid beside them, in the proof too', async () => {
+    for (const { currency, headers } of await routes()) {
+      const body = { paidIn: currency };
+      const { requirements } = await quote(buyer, shop.listing, body, headers);
+      const relayRequestId = await payFor(buyer, shop.listing, body, 'paid', headers);
+      await callOnce(buyer, shop.listing, body, { ...headers, ...withRelayId(relayRequestId) });
+      const [receipt] = (await buyer.market.receipts.list({ limit: 1 })).data;
+      const record = {
+        gross_amount: 0.25,
+        fee_amount: 0.0125,
+        net_amount: 0.2375,
+        currency: 'USD',
+        paid: {
+          asset: currency,
+          amount: requirements.amount,
+          amount_base_units: requirements.amount_base_units,
+        },
+      };
+      expect(receipt).toMatchObject(record);
+      expect(await buyer.market.receipts.get(receipt!)).toMatchObject(record);
+      expect((await buyer.market.receipts.proof(receipt!)).claims).toMatchObject(record);
+    }
   });
 });

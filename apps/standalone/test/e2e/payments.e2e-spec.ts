@@ -21,7 +21,6 @@ const COUNT_ROWS = `SELECT ${[
   'payments',
   'journal_transactions',
   'postings',
-  'accounts',
   'receipts',
   'subscriptions',
   'sandbox_transfers',
@@ -84,6 +83,9 @@ inEachMode('payments', (harness) => {
           relay_request_id: offer.requirements.relayRequestId,
           retry_after_seconds: expect.any(Number),
           reason: 'payment_not_final',
+          code: 'PAYMENT_PENDING',
+          message: expect.stringContaining('Pay nothing again'),
+          recovery: expect.objectContaining({ next_action: 'retry_same_request', sign_again: false }),
         },
       };
       expect(await refusalOf(verifyOnce(reader, offer))).toEqual([400, 'payment_unpaid']);

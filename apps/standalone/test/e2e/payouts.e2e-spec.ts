@@ -72,7 +72,7 @@ inEachMode('payouts of an operator who is the merchant of record', ({ mode }) =>
           { pay: x402Payer(chain.payerAccount, { [NETWORK]: {} }), originChainId: 84_532 },
         );
   };
-  /** Runs an operator's command like `npm run admin`, in this process, because starting a process takes a second. */
+  /** Runs an operator's command like `market-admin`, in this process, because starting a process takes a second. */
   const admin = (...words: string[]): Promise<AdminAnswer> => {
     const { command, input } = readCommandLine(words, adminCommands, 'ada')!;
     return command.run(input, env).then(
@@ -286,7 +286,7 @@ inEachMode('payouts of an operator who is the merchant of record', ({ mode }) =>
           // PostgreSQL caches statistics within a transaction.
           await client.query('SELECT pg_stat_clear_snapshot()');
           const { rows } = await client.query(
-            `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%journal_head FOR UPDATE%'`,
+            `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%UPDATE journal_head%'`,
           );
           expect([killed.output(), rows.length]).toEqual(['', 1]);
         },

@@ -40,6 +40,8 @@ inEachMode('money that Relay carries', ({ mode }) => {
       PAYMENTS_LEDGER_RELAY_ROUTES:
         'eip155:8453:ETH,eip155:42161:USDC=0.001,solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:SOL',
       PAYMENTS_LEDGER_RELAY_TIMEOUT_MS: '1000',
+      // What was seen is not repeated, so that the tests do not wait for the next look.
+      PAYMENTS_LEDGER_RELAY_STATUS_INTERVAL_MS: '0',
       PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 6).toString('base64'),
       PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '250',
     };

@@ -3,6 +3,7 @@ import { eventually, withClient } from '@market/testing';
 import { admin } from '../support/admin.js';
 import { bodyOf, callOnce, payFor, reasonOf, resultOf, withRelayId } from '../support/buyer.js';
 import { listServer, openShop, reply, rogueServer, type Shop } from '../support/seller.js';
+import { jsonPost, payingFetch } from '../support/stock-client.js';
 import { freeFeed, listFeed, paidOffer, verifyOnce } from '../support/subscriber.js';
 import { inEachMode, registerAgent, stranger, type Agent } from '../support/harness.js';
 
@@ -129,7 +130,10 @@ inEachMode('reviews', (harness) => {
     const relayRequestId = await payFor(buyer, listing, { n: 1 });
     expect(resultOf(await callOnce(buyer, listing, { n: 1 }, withRelayId(relayRequestId))).billable).toBe(false);
     expect(await refusal(buyer, GOOD, listing.id)).toEqual([403, 'FORBIDDEN', 'purchase_required']);
-    await broken.close();
+    const free = await openShop(seller, undefined, { pricing_amount: 0 });
+    await callOnce(buyer, free.listing, { n: 1 });
+    expect(await refusal(buyer, GOOD, free.listing.id)).toEqual([403, 'FORBIDDEN', 'free_calls_not_reviewed']);
+    await Promise.all([broken.close(), free.close()]);
   });
 
   it('are refused to an agent that shares its human with the seller', async () => {
@@ -364,6 +368,26 @@ inEachMode('the score of an agent', (harness) => {
     );
     await shop.close();
   }, 60_000);
+
+  it('is not bought with play money, by sixty wallets that nobody knows', async () => {
+    const seller = await registerAgent(harness, { displayName: 'Washes' });
+    const shop = await openShop(seller);
+    const url = `${harness.baseUrl}/api/v1/x402/${shop.listing.slug}`;
+    const buy = async (n: number): Promise<number> => (await payingFetch()(url, jsonPost({ n }))).status;
+    for (let n = 0; n < 60; n += 10)
+      expect(await Promise.all(Array.from({ length: 10 }, (_, at) => buy(n + at)))).toEqual(Array(10).fill(200));
+    const score = await eventually(
+      async () => {
+        const found = await anyone.score(seller.id);
+        expect(found.meta.total_transactions).toBe(60);
+        return found;
+      },
+      { withinMs: 30_000 },
+    );
+    expect(score.market_score).toBeLessThan(500);
+    expect(['bronze', 'silver']).toContain(score.score_tier);
+    await shop.close();
+  });
 
   it('is what its facts say, as operators can check', async () => {
     const { code, output } = await admin(

@@ -126,6 +126,30 @@ inEachMode('a seller that fails', (harness) => {
     ).toEqual([]);
   });
 
+  it('by answering one request a connection, and dropping the next without a word, fails no call', async () => {
+    const used = new WeakSet<Socket>();
+    let [answers, drops] = [0, 0];
+    const forgetful = await rogueServer((request, response, socket) => {
+      if (used.has(socket)) {
+        drops += 1;
+        return void socket.destroy();
+      }
+      used.add(socket);
+      answers += 1;
+      answering(200, '{"ok":true}')(request, response, socket);
+    });
+    const listing = await listServer(seller, forgetful.url);
+    for (let n = 0; n < 20; n += 1) {
+      const result = await buyer.market.call(listing, { n }, { pay: sandboxPayer(buyer.market), retries: 0 });
+      expect(result).toMatchObject({ billable: true, seller_response: { ok: true } });
+    }
+    expect(answers).toBe(20);
+    expect(drops).toBeGreaterThan(0);
+    const { data } = await seller.market.gatewayRequests.list({ role: 'seller', listing_id: listing.id, limit: 100 });
+    expect(data.filter(({ status }) => status !== 'succeeded')).toEqual([]);
+    await forgetful.close();
+  });
+
   it('shows in the history of both sides, with what failed and no body', async () => {
     const listing = await listServer(seller, server.url);
     behave = answering(500, '{"error":"a secret of the seller"}');

@@ -194,7 +194,8 @@ inEachMode('subscriptions', (harness) => {
           },
         },
       ]);
-      expect((await offerOf(outsider, cheap)).requirements.currency).toBe('SOL');
+      // Without a currency, a signature pays what a deposit cannot carry.
+      expect((await offerOf(outsider, cheap)).requirements).toMatchObject({ currency: 'USDC', depositAddress: null });
     });
 
     it('tells an Idempotency-Key its first answer, and refuses it another request', async () => {
@@ -265,7 +266,7 @@ inEachMode('subscriptions', (harness) => {
             fee_rate: 0.05,
             fee_amount: 0.4995,
             net_amount: 9.4905,
-            currency: 'USDC',
+            currency: 'USD',
             transaction_hash: paid.transaction_hash,
             listing: { id: monthly.id, name: monthly.name, slug: monthly.slug },
           });

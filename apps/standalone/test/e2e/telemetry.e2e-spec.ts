@@ -74,7 +74,7 @@ inEachMode('telemetry', ({ mode }) => {
     expect(lines.filter(({ context }) => context === 'BusRequest').map(({ msg, outcome }) => [msg, outcome])).toEqual(
       expect.arrayContaining([
         ['rpc.gateway.execute-call.v1', 'answered'],
-        ['rpc.payments-ledger.claim-payment.v1', 'claimed'],
+        ['rpc.payments-ledger.authorize-payment.v1', 'authorized'],
         ['rpc.payments-ledger.settle-payment.v1', 'ok'],
       ]),
     );
@@ -111,14 +111,14 @@ inEachMode('telemetry', ({ mode }) => {
         /^http_server_request_duration_seconds_count\{.*route="\/api\/v1\/gateway\/:listingId",.*status_code="402"/,
       ),
     ).toBe(1);
-    expect(sumOf(/^rpc_server_call_duration_seconds_count\{.*claim-payment.*outcome="claimed"/)).toBe(1);
+    expect(sumOf(/^rpc_server_call_duration_seconds_count\{.*authorize-payment.*outcome="authorized"/)).toBe(1);
     expect(sumOf(/^rpc_client_call_duration_seconds_count\{.*execute-call/)).toBe(2);
     expect(sumOf(/^db_client_operation_duration_seconds_count\{.*name="commit",error_type=""/)).toBeGreaterThan(0);
     expect(sumOf(/^db_client_connection_count\{.*state="total"/)).toBeGreaterThan(0);
     expect(sumOf(/^market_event_queue_length\{.*queue="dead_letters"/)).toBe(0);
     expect(sumOf(/^nodejs_eventloop_lag_seconds /)).toBeGreaterThanOrEqual(0);
     expect(sumOf(/^market_dead_letters_oldest_seconds\{/)).toBe(0);
-    for (const step of ['quoted', 'paid', 'claimed', 'delivered', 'settled'])
+    for (const step of ['quoted', 'paid', 'authorized', 'delivered', 'settled'])
       expect([step, sumOf(new RegExp(`^market_call_steps_total\\{step="${step}"`))]).toEqual([step, 1]);
     expect(sumOf(/^market_call_steps_total\{step="not_billable"/)).toBe(0);
     for (const part of ['seller', 'settlement', 'ours'])

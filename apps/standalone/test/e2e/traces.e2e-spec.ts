@@ -77,7 +77,7 @@ inEachMode('traces', ({ mode }) => {
       for (const path of [
         EDGE,
         [...GATEWAY, '3 POST seller'],
-        [...ledger('claim-payment.v1'), '3 batch'],
+        [...ledger('authorize-payment.v1'), '3 payments.find-by-relay-id'],
         [...ledger('settle-payment.v1'), '3 payments.lock-all'],
         [...ledger('settle-payment.v1'), '3 commit'],
         [...COMPLETED, '3 inbox.record'],

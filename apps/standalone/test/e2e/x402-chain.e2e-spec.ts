@@ -1,13 +1,14 @@
 import { x402Payer } from '@market/sdk';
-import { startMarketplace, type RunningMarketplace } from '@market/testing';
+import { eventually, startMarketplace, type RunningMarketplace } from '@market/testing';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { wrapFetchWithPayment, x402Client, x402HTTPClient } from '@x402/fetch';
 import { parseUnits, type Address, type Hex } from 'viem';
-import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
-import { startEvmHarness, type EvmHarness } from '../../../payments-ledger/test/support/evm-harness.js';
+import { generatePrivateKey, privateKeyToAccount, privateKeyToAddress } from 'viem/accounts';
+import { codeThatBurns, startEvmHarness, type EvmHarness } from '../../../payments-ledger/test/support/evm-harness.js';
 import { admin } from '../support/admin.js';
 import { expectBooksInOrder } from '../support/books.js';
 import { callOnce, quote, reasonOf, withRelayId } from '../support/buyer.js';
+import { jsonPost, payingFetch } from '../support/stock-client.js';
 import { openShop, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
@@ -40,6 +41,7 @@ inEachMode('signed payments on a chain', ({ mode }) => {
       PAYMENTS_LEDGER_X402_FACILITATOR_KEY: chain.gasKey,
       PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 6).toString('base64'),
       PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '250',
+      PAYMENTS_LEDGER_SAMPLE_INTERVAL_MS: '250',
     };
     marketplace = await startMarketplace({ mode, env: onChain });
     seller = await registerAgent(marketplace, { displayName: 'Seller' });
@@ -69,6 +71,24 @@ inEachMode('signed payments on a chain', ({ mode }) => {
     const answer = await callOnce(buyer, shop.listing, { by: 'transfer' }, withRelayId(offer.relay_request_id));
     expect([answer.status, reasonOf(answer)]).toEqual([402, 'unpaid']);
     expect(shop.requests).toHaveLength(0);
+  });
+
+  it('are asked for by MCP with a key, too, since sandbox money pays nothing on a chain', async () => {
+    const answer = await fetch(`${marketplace.baseUrl}/mcp`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        authorization: buyer.registration.authorization_header,
+      },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name: 'call_listing', arguments: { listing: shop.listing.slug, body: { by: 'mcp' } } },
+      }),
+    });
+    expect(await answer.text()).toMatch(/"accepts":\[\{"scheme":"exact","network":"eip155:84532"/);
   });
 
   it.each(['a key', 'no key'])(
@@ -118,6 +138,24 @@ inEachMode('signed payments on a chain', ({ mode }) => {
     );
     expect(answer).toMatchObject({ billable: true, settlement: { success: true, payer: chain.payer.toLowerCase() } });
     expect([await sent(), (await received()) - before[1]]).toEqual([before[0], 250_000n]);
+  });
+
+  it('of a wallet whose code burns gas are refused before the seller is called, and cost the operator nothing', async () => {
+    const costly = privateKeyToAccount(generatePrivateKey());
+    await chain.send(USDC, 'transfer', [costly.address, 250_000n]);
+    await chain.node.request('anvil_setCode', [costly.address, codeThatBurns(500_000)]);
+    const gas = (): Promise<unknown> =>
+      chain.node.request('eth_getBalance', [privateKeyToAddress(chain.gasKey), 'latest']);
+    const before = [await gas(), shop.requests.length];
+    const answer = await payingFetch(costly)(
+      `${marketplace.baseUrl}/api/v1/x402/${shop.listing.slug}`,
+      jsonPost({ by: 'code' }),
+    );
+    expect([answer.status, await answer.json()]).toMatchObject([
+      402,
+      { error: { details: { reason: 'settlement_too_costly' } } },
+    ]);
+    expect([await gas(), shop.requests.length]).toEqual(before);
   });
 
   it('of a wallet that can pay one call, and signs 25 at once without a key, get no more work done than they pay for', async () => {
@@ -211,6 +249,36 @@ inEachMode('signed payments on a chain', ({ mode }) => {
         output: says,
       });
     }
+  });
+
+  it('are not asked for while the account that pays the gas has none, and again when it has', async () => {
+    const gasAccount = privateKeyToAccount(chain.gasKey).address;
+    const fund = (wei: bigint): Promise<unknown> =>
+      chain.node.request('anvil_setBalance', [gasAccount, `0x${wei.toString(16)}`]);
+    const routeOf = async () => (await buyer.market.paymentRoutes()).find(({ provider }) => provider === 'x402')!;
+    const price = (): Promise<Response> => fetch(`${marketplace.baseUrl}/api/v1/x402/${shop.listing.slug}`);
+    expect([(await routeOf()).closed, (await price()).status]).toEqual([null, 402]);
+    const client = new x402Client().register('eip155:*', new ExactEvmScheme(chain.payerAccount as never));
+    const asked = await price();
+    const signed = await client.createPaymentPayload(
+      new x402HTTPClient(client).getPaymentRequiredResponse((name) => asked.headers.get(name), await asked.json()),
+    );
+    await fund(1n);
+    await eventually(async () => expect((await routeOf()).closed).toContain(gasAccount));
+    expect((await price()).status).not.toBe(402);
+    const before = shop.requests.length;
+    const answer = await fetch(`${marketplace.baseUrl}/api/v1/x402/${shop.listing.slug}`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'payment-signature': Buffer.from(JSON.stringify(signed)).toString('base64'),
+      },
+      body: '{"n":1}',
+    });
+    expect([answer.status, shop.requests.length]).toEqual([503, before]);
+    await fund(10n ** 18n);
+    await eventually(async () => expect((await routeOf()).closed).toBeNull());
+    expect((await price()).status).toBe(402);
   });
 
   it('are not taken while the chain is away: an outage, with a key and without, of which nothing is held', async () => {

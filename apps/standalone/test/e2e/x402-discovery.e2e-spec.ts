@@ -1,3 +1,6 @@
+import { eventually } from '@market/testing';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { openShop, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 import { UNMEASURED } from '../support/listings.js';
@@ -108,7 +111,7 @@ inEachMode('discovery of what can be paid with x402', (harness) => {
   });
 
   it('pages by any offset and limit, every resource once', async () => {
-    const all = paths((await search('limit=100')).resources);
+    const all = paths((await resources('limit=100')).items);
     for (const [offset, limit] of [
       [0, 1],
       [0, 2],
@@ -118,7 +121,7 @@ inEachMode('discovery of what can be paid with x402', (harness) => {
       [1, 5],
       [3, 2],
     ] as const)
-      expect(paths((await search(`cursor=${offset}&limit=${limit}`)).resources)).toEqual(
+      expect(paths((await resources(`offset=${offset}&limit=${limit}`)).items)).toEqual(
         all.slice(offset, offset + limit),
       );
     const page = await resources('offset=1&limit=2');
@@ -131,17 +134,17 @@ inEachMode('discovery of what can be paid with x402', (harness) => {
     });
 
     const followed: string[] = [];
-    for (let cursor: string | null = '0'; cursor !== null;) {
-      const page = await search(`limit=2&cursor=${cursor}`);
+    for (let query: string | null = 'limit=2'; query !== null;) {
+      const page = await search(query);
       followed.push(...paths(page.resources));
-      cursor = page.pagination.cursor;
+      query = page.pagination.cursor && `limit=2&cursor=${page.pagination.cursor}`;
     }
     expect(followed.sort()).toEqual(shops.slice(0, 3).map(addressOf).sort());
   });
 
   it.each([
     ['type=http', 3],
-    ['type=mcp', 0],
+    ['type=ftp', 0],
     ['scheme=exact', 2],
     ['scheme=upto', 0],
     ['network=eip155:84532', 2],
@@ -157,7 +160,7 @@ inEachMode('discovery of what can be paid with x402', (harness) => {
       .replace('<SELLER>', seller.wallet.address.toLowerCase());
     expect((await search(query)).resources).toHaveLength(count);
     const { items, pagination } = await resources(`${query}&limit=1000`);
-    expect([pagination.limit, items.length]).toEqual([100, pagination.total]);
+    expect([pagination.limit, items.length]).toEqual([100, Math.min(100, pagination.total)]);
     expect(pagination.total).toBeGreaterThanOrEqual(count);
     if (count === 0) expect(pagination.total).toBe(0);
   });
@@ -171,6 +174,42 @@ inEachMode('discovery of what can be paid with x402', (harness) => {
       expect([status, body.error.code, body.error.details.reason]).toEqual([400, 'BAD_REQUEST', 'request_invalid']);
     },
   );
+
+  it('finds the MCP face of each listing, as an MCP client finds it', async () => {
+    const found = (await search('type=mcp&network=eip155:84532')).resources as (Resource & {
+      type: string;
+      extensions: { bazaar: { info: { input: { type: string; toolName: string; inputSchema: object } } } };
+    })[];
+    const faces = paths(found).sort();
+    expect(faces).toEqual(
+      shops
+        .slice(0, 1)
+        .concat(shops.slice(2, 3))
+        .map(({ listing }) => `/mcp/${listing.slug}`)
+        .sort(),
+    );
+    for (const { type, resource, accepts, extensions } of found) {
+      const { input } = extensions.bazaar.info;
+      expect([type, input.type, accepts.length]).toEqual(['mcp', 'mcp', 1]);
+      const client = new Client({ name: 'indexer', version: '1' });
+      await client.connect(
+        new StreamableHTTPClientTransport(new URL(`${harness.baseUrl}${new URL(resource).pathname}`)),
+      );
+      const { tools } = await client.listTools();
+      expect(tools.map(({ name, inputSchema }) => [name, inputSchema])).toEqual([[input.toolName, input.inputSchema]]);
+      await client.close();
+    }
+  });
+
+  it('says when a listing was last changed', async () => {
+    const shown = async () =>
+      ((await search('limit=100')).resources as (Resource & { lastUpdated: string })[]).find(({ resource }) =>
+        resource.endsWith(addressOf(shops[0]!)),
+      )!.lastUpdated;
+    const before = await shown();
+    await seller.market.listings.update(shops[0]!.listing.id, { docs: 'More to read.' });
+    await eventually(async () => expect(Date.parse(await shown())).toBeGreaterThan(Date.parse(before)));
+  });
 
   it('tells crawlers the addresses, and OpenAPI readers what is paid', async () => {
     const { body } = await get<{ version: number; resources: string[] }>('/.well-known/x402');

@@ -184,9 +184,14 @@ inEachMode('an x402 client without a key', (harness) => {
     const answer = (await response.json()) as {
       data: { payment: { x402: { accepts: object[]; resource: object; extensions: Record<string, never> } } };
     };
-    expect(JSON.parse(Buffer.from(response.headers.get('payment-required')!, 'base64').toString())).toEqual(
-      answer.data.payment.x402,
-    );
+    const { extensions, ...terms } = answer.data.payment.x402;
+    // The header has the same with empty schemas of the extensions.
+    expect(JSON.parse(Buffer.from(response.headers.get('payment-required')!, 'base64').toString())).toEqual({
+      ...terms,
+      extensions: Object.fromEntries(
+        Object.entries(extensions).map(([name, { info }]) => [name, { info, schema: {} }]),
+      ),
+    });
     expect(answer).toMatchObject({
       success: false,
       error: { code: 'PAYMENT_REQUIRED', recovery: { next_action: 'pay_and_retry' } },
@@ -204,7 +209,7 @@ inEachMode('an x402 client without a key', (harness) => {
         },
       },
     });
-    const { bazaar, 'payment-identifier': identifier } = answer.data.payment.x402.extensions;
+    const { bazaar, 'payment-identifier': identifier } = extensions;
     expect(validateDiscoveryExtension(bazaar!)).toEqual({ valid: true });
     expect(validateDiscoveryExtensionSpec(bazaar!)).toMatchObject({ valid: true });
     expect(validatePaymentIdentifier(identifier)).toMatchObject({ valid: true });
@@ -274,6 +279,39 @@ inEachMode('an x402 client without a key', (harness) => {
     expect(shop.requests).toHaveLength(before + 1);
   });
 
+  it('that pays the same call under two accounts and under none meanwhile is charged once', async () => {
+    const { pay } = payerOf();
+    const accounts = await Promise.all([registerAgent(harness), registerAgent(harness)]);
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const held = await openShop(seller, () => released.then(() => ({ once: true })));
+    const [first, second] = accounts.map(
+      ({ registration }) =>
+        () =>
+          pay(
+            `${harness.baseUrl}/api/v1/gateway/${held.listing.slug}`,
+            post({ n: 1 }, { authorization: registration.authorization_header }),
+          ),
+    ) as [() => Promise<Response>, () => Promise<Response>];
+    const answered = first();
+    await eventually(() => expect(held.requests).toHaveLength(1));
+    const other = await second();
+    expect([other.status, await other.json()]).toMatchObject([
+      202,
+      { data: { code: 'PAYMENT_PENDING', reason: 'call_in_progress', recovery: { sign_again: false } } },
+    ]);
+    const keyless = await pay(urlOf(held), post({ n: 1 }));
+    expect([keyless.status, await keyless.json()]).toMatchObject([202, { data: { reason: 'call_in_progress' } }]);
+    release();
+    expect((await answered).status).toBe(200);
+    expect(held.requests).toHaveLength(1);
+    // The other account's call is its own: the same request is taken once the first is over.
+    await eventually(async () => expect((await second()).status).toBe(200));
+    expect(held.requests).toHaveLength(2);
+    await expectBooksInOrder(harness, [held]);
+    await held.close();
+  });
+
   it('that signs again under one key after the seller failed is charged once, by what is still good', async () => {
     const { client, account } = payerOf();
     const signed = async (): Promise<Result['data']> => {
@@ -287,7 +325,7 @@ inEachMode('an x402 client without a key', (harness) => {
     const before = shop.requests.length;
     failing = true;
     const first = await signed();
-    // The first signature is tried again, although there was another one.
+    // The first signature is tried again, and the second one is not taken.
     expect(await signed()).toMatchObject({ billable: false, request_id: first.request_id });
     await withClient(harness.databaseUrl, async (database) => {
       const signedByIt = 'id IN (SELECT payment_id FROM payments_ledger.authorizations WHERE payer = lower($1))';
@@ -300,7 +338,7 @@ inEachMode('an x402 client without a key', (harness) => {
             account.address,
           ])
         ).rows.map(({ state }) => state);
-      await eventually(async () => expect(await states()).toEqual(['cancelled', 'cancelled']), { withinMs: 20_000 });
+      await eventually(async () => expect(await states()).toEqual(['cancelled']), { withinMs: 20_000 });
     });
     failing = false;
     const paid = await signed();
@@ -456,12 +494,25 @@ inEachMode('an x402 client without a key', (harness) => {
     ]).toEqual([403, 'own_listing']);
   });
 
-  it("is sent to the listing's page by a GET that asks for HTML", async () => {
-    const browser = { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }, redirect: 'manual' } as const;
-    const { status, headers } = await fetch(urlOf(shop), browser);
-    expect([status, headers.get('location')]).toEqual([303, `/listings/${shop.listing.slug}`]);
-    expect((await fetch(urlOf(shop), { headers: { accept: '*/*' } })).status).toBe(402);
+  it('is told the price whatever it accepts, and a browser shows the page of the listing', async () => {
+    const browser = await fetch(urlOf(shop), { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } });
+    expect([browser.status, browser.headers.has('payment-required')]).toEqual([402, true]);
+    expect(await browser.text()).toContain(`url=/listings/${shop.listing.slug}"`);
+    const program = await fetch(urlOf(shop), { headers: { accept: '*/*' } });
+    expect([program.status, await program.json()]).toMatchObject([402, { error: { code: 'PAYMENT_REQUIRED' } }]);
   });
+
+  it.each(['text/plain', 'application/x-www-form-urlencoded', 'application/xml'])(
+    'is told the price of a probe of type %s',
+    async (type) => {
+      const probe = await fetch(urlOf(shop), { method: 'POST', headers: { 'content-type': type }, body: 'probe' });
+      expect([probe.status, probe.headers.has('payment-required'), await probe.json()]).toMatchObject([
+        402,
+        true,
+        { error: { details: { body: { reason: 'request_body_invalid', problem: 'invalid_json' } } } },
+      ]);
+    },
+  );
 
   it('is told what it cannot call this way', async () => {
     const reasonOf = async (response: Response): Promise<unknown> => [

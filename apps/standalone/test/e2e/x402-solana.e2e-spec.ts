@@ -1,4 +1,4 @@
-import { solanaWallet, type Wallet } from '@market/sdk';
+import { solanaWallet, type Offer, type Wallet } from '@market/sdk';
 import {
   eventually,
   startMarketplace,
@@ -11,6 +11,7 @@ import { createKeyPairSignerFromBytes } from '@solana/kit';
 import { wrapFetchWithPayment, x402Client, x402HTTPClient } from '@x402/fetch';
 import { ExactSvmScheme } from '@x402/svm/exact/client';
 import bs58 from 'bs58';
+import { signedOnSolana, withComputeBudget } from '../../../payments-ledger/test/support/solana-ledger.js';
 import { admin } from '../support/admin.js';
 import { expectBooksInOrder } from '../support/books.js';
 import { quote } from '../support/buyer.js';
@@ -111,16 +112,40 @@ inEachMode('signed payments on Solana', ({ mode }) => {
     expect(await received()).toBe(before);
   });
 
+  it.each([true, false])(
+    'are refused before the seller is called where they would cost the operator more than the sale brings (with a key: %s)',
+    async (keyed) => {
+      const url = `${marketplace.baseUrl}/api/v1/${keyed ? 'gateway' : 'x402'}/${shop.listing.slug}`;
+      const headers = {
+        'content-type': 'application/json',
+        ...(keyed ? { authorization: buyer.registration.authorization_header } : {}),
+      };
+      const post = (more: Record<string, string> = {}): Promise<Response> =>
+        fetch(url, { method: 'POST', headers: { ...headers, ...more }, body: JSON.stringify({ costly: keyed }) });
+      const { data } = (await (await post()).json()) as { data: { payment: Offer } };
+      const x402 = data.payment.x402!.accepts.find(({ network }) => network === node.network);
+      const signer = await createKeyPairSignerFromBytes(bs58.decode(payer.exportKey() as string));
+      const signed = await signedOnSolana({ offer: { x402 } } as never, signer, node.url);
+      const costly = await withComputeBudget(signed, signer, 1_400_000, 5_000_000n);
+      const before = [shop.requests.length, await received()];
+      const answer = await post({ 'payment-signature': Buffer.from(costly).toString('base64') });
+      expect([answer.status, await answer.json()]).toMatchObject([
+        402,
+        { error: { details: { reason: 'settlement_too_costly' } } },
+      ]);
+      expect([shop.requests.length, await received()]).toEqual(before);
+    },
+  );
+
   it('are offered with the memo that the chain will keep, and listed in the discovery', async () => {
     const offer = await quote(buyer, shop.listing, { by: 'memo' }, { 'X-Market-Origin-Chain-Id': node.network });
     expect(offer).toMatchObject({
       provider: 'x402-solana',
       requirements: { depositAddress: null },
-      x402: {
-        accepts: [
-          { payTo: seller.wallet.address, extra: { feePayer: feePayer.address, memo: offer.relay_request_id } },
-        ],
-      },
+    });
+    expect(offer.x402!.accepts[0]).toMatchObject({
+      payTo: seller.wallet.address,
+      extra: { feePayer: feePayer.address, memo: offer.relay_request_id },
     });
     const discovered = await fetch(
       `${marketplace.baseUrl}/api/v1/discovery/resources?network=${node.network}&payTo=${seller.wallet.address}`,

@@ -1,3 +1,4 @@
+import type { Offer } from '@market/sdk';
 import { reply } from '@market/sdk/seller';
 import { wrapFetchWithPayment, x402Client, x402HTTPClient } from '@x402/fetch';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
@@ -76,6 +77,52 @@ inEachMode('a stock x402 client', (harness) => {
     expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([200, 'true']);
     expect(shop.requests).toHaveLength(before + 1);
   });
+
+  it('pays two cents by signature, or by a sandbox payment, and is told of the other way', async () => {
+    const cheap = await openShop(seller, undefined, { pricing_amount: 0.02 });
+    const to = (body: string, headers = {}): [string, RequestInit] => [
+      `${harness.baseUrl}/api/v1/gateway/${cheap.listing.slug}`,
+      { ...request({})[1], body, headers: { ...(request({})[1].headers as object), ...headers } },
+    ];
+    const signed = await paying(...to('{"by":"signature"}'));
+    expect([signed.status, await signed.json()]).toMatchObject([
+      200,
+      { data: { charged_amount: { amount_cents: 2 } } },
+    ]);
+
+    const asked = (await (await fetch(...to('{"by":"hand"}'))).json()) as { data: { payment: Offer } };
+    const { relay_request_id, retry_headers, other_routes } = asked.data.payment;
+    expect(other_routes).toMatchObject([{ currency: 'SOL', headers: { 'X-Market-Origin-Currency': 'SOL' } }]);
+    await buyer.market.sandbox.pay(relay_request_id);
+    expect((await fetch(...to('{"by":"hand"}', retry_headers))).status).toBe(200);
+
+    const named = await fetch(...to('{"by":"name"}', { 'x-market-origin-currency': 'USDC' }));
+    expect([named.status, await named.json()]).toMatchObject([
+      400,
+      { error: { details: { recommended_origin_currency: 'SOL' } } },
+    ]);
+    await expectBooksInOrder(harness, [cheap]);
+    await cheap.close();
+  });
+
+  it.each(['ETH', 'SOL'] as const)(
+    'is bought by signature where the seller prefers %s, unless the buyer names it',
+    async (currency) => {
+      for (const pricing_amount of [0.02, 0.25]) {
+        const other = await openShop(seller, undefined, { pricing_amount, preferred_currency: currency });
+        const url = `${harness.baseUrl}/api/v1/gateway/${other.listing.slug}`;
+        const bought = await paying(url, request({ in: currency })[1]);
+        expect([bought.status, await bought.json()]).toMatchObject([
+          200,
+          { data: { charged_amount: { amount_cents: pricing_amount * 100 } } },
+        ]);
+        const [, named] = request({ named: currency }, { 'x-market-origin-currency': currency });
+        const answer = (await (await fetch(url, named)).json()) as { data?: { payment: Offer } };
+        if (pricing_amount === 0.25) expect(answer.data?.payment.requirements).toMatchObject({ currency });
+        await other.close();
+      }
+    },
+  );
 
   it.each([503, 404])(
     'is not charged where the seller answers %i, and what it signed is good for the next try',

@@ -25,6 +25,7 @@ const LOOKING: Record<string, Case> = {
   'books report': {},
   'payments report': {},
   'scores verify': {},
+  migrate: {},
   doctor: {},
 };
 
@@ -32,13 +33,14 @@ const LOOKING: Record<string, Case> = {
 const onDatabases = adminCommands.filter(({ worksOn }) => worksOn !== 'http');
 
 /**
- * Commands that need a chain, whose audit entries refunds.int-spec and payouts.e2e-spec check, and commands that copy
- * data and have no database to record it in.
+ * Commands that need a chain, whose audit entries refunds.int-spec, payouts.e2e-spec and unwatched-chain.int-spec check,
+ * and commands that copy data and have no database to record it in.
  */
 const ELSEWHERE = [
   'payouts export',
   'payouts confirm',
   'refunds confirm',
+  'payments end',
   'backup create',
   'backup verify',
   'backup restore',

@@ -1,5 +1,5 @@
 import { SERVICE_NAMES, topology, type ServiceName, type ServiceTopology } from '@market/contracts';
-import { natsServerConfig } from '@market/messaging';
+import { edgePublicKey, natsPublicKeys, natsServerConfig } from '@market/messaging';
 import { migrate } from '@market/persistence';
 import { diagnose, type Environment } from '@market/runtime';
 import {
@@ -71,6 +71,15 @@ describe('doctor: variables and databases', () => {
     });
   });
 
+  it('asks about a variable that is nearly one, and shows no value', async () => {
+    expect(await admin({ ...base, DATABSE_URL: 'postgres://secret' } as Record<string, string>, 'doctor')).toEqual({
+      code: 0,
+      output: expect.stringMatching(
+        /^risky\tvariables\tDATABSE_URL is unknown; did you mean DATABASE_URL\?\nwell/,
+      ) as string,
+    });
+  });
+
   it('ends with 1 and names a wrong variable, and looks at one service where one is named', async () => {
     const env = { ...base, PORT: 'x' } as Record<string, string>;
     const { code, output } = await admin(env, 'doctor', '--service', 'api-gateway');
@@ -113,12 +122,14 @@ describe('doctor: variables and databases', () => {
     const env = { ...base, CATALOG_DATABASE_URL: url, MIGRATE_ON_START: 'false' };
     expect(await problemsWith({ ...env, MIGRATE_ON_START: 'true' })).toEqual([]);
     expect(await problemsWith(env)).toEqual([
-      'database of catalog: MIGRATE_ON_START: is false, and there is no schema catalog yet; run npm run migrate',
+      'database of catalog: MIGRATE_ON_START: is false, and there is no schema catalog yet; run market-admin migrate',
     ]);
     const catalog = statefulServices.find(({ name }) => name === 'catalog')!.database;
     await migrate({ ...catalog, migrations: [] }, url);
     expect(await problemsWith(env)).toEqual([
-      expect.stringMatching(/^database of catalog: MIGRATE_ON_START: the schema catalog is not up to date/),
+      expect.stringMatching(
+        /^database of catalog: MIGRATE_ON_START: the schema catalog lacks the migrations CreateCatalog\w*, /,
+      ),
     ]);
   });
 
@@ -127,7 +138,7 @@ describe('doctor: variables and databases', () => {
     const gateway = statefulServices.find(({ name }) => name === 'gateway')!.database;
     await migrate(gateway, url);
     await withClient(url, (client) => client.query("INSERT INTO gateway.payments_mode (mode) VALUES ('live')"));
-    expect(await problemsWith({ ...base, GATEWAY_DATABASE_URL: url })).toEqual([
+    expect(await problemsWith({ ...base, GATEWAY_DATABASE_URL: url, DATABASE_LOCK_URL: url })).toEqual([
       'database of gateway: PAYMENTS_MODE: is sandbox, and the data are live; start with PAYMENTS_MODE=live, or on another database',
     ]);
   });
@@ -148,16 +159,16 @@ describeNeeding('redis-server')('doctor: Redis', () => {
 });
 
 describeNeeding('nats-server')('doctor: NATS', () => {
-  const keys = Object.fromEntries(SERVICE_NAMES.map((service) => [service, createUser()]));
-  const publicKeys = Object.fromEntries(SERVICE_NAMES.map((service) => [service, keys[service]!.getPublicKey()]));
+  const seeds = Object.fromEntries(
+    SERVICE_NAMES.map((service) => [service, new TextDecoder().decode(createUser().getSeed())]),
+  );
+  const publicKeys = Object.fromEntries(SERVICE_NAMES.map((service) => [service, natsPublicKeys(seeds[service]!)]));
   const envOf = (url: string): Environment => ({
     ...base,
     NATS_URL: url,
+    NATS_EDGE_KEY: edgePublicKey(seeds['api-gateway']!),
     ...Object.fromEntries(
-      SERVICE_NAMES.map((service) => [
-        `${service.toUpperCase().replaceAll('-', '_')}_NATS_NKEY_SEED`,
-        new TextDecoder().decode(keys[service]!.getSeed()),
-      ]),
+      SERVICE_NAMES.map((service) => [`${service.toUpperCase().replaceAll('-', '_')}_NATS_NKEY_SEED`, seeds[service]!]),
     ),
   });
   const withServer = async (
@@ -274,6 +285,11 @@ describe('doctor: rails', () => {
       /^RPC server .*: PAYMENTS_LEDGER_X402_USDC: there is no token at 0x209693Bc6afc0C5328bA36FaF03C514EF312287C on chain 31337$/,
     ],
     [
+      'a token of another name',
+      () => ({ PAYMENTS_LEDGER_X402_EIP712: 'eip155:31337=USD Coin:2' }),
+      /^name and version of USDC .*: PAYMENTS_LEDGER_X402_EIP712: .* does not take signatures for USD Coin:2; it calls itself USDC:2$/,
+    ],
+    [
       'a key that the facilitator refuses',
       () => ({ PAYMENTS_LEDGER_X402_FACILITATOR_API_KEY: 'wrong' }),
       /^facilitator .*: PAYMENTS_LEDGER_X402_FACILITATOR_API_KEY: the facilitator refuses it \(401\)$/,
@@ -285,7 +301,10 @@ describe('doctor: rails', () => {
     ],
     [
       'a chain that the facilitator does not settle on',
-      () => ({ PAYMENTS_LEDGER_X402_CHAINS: 'eip155:31337,eip155:8453' }),
+      () => ({
+        PAYMENTS_LEDGER_X402_CHAINS: 'eip155:31337,eip155:8453',
+        PAYMENTS_LEDGER_X402_EIP712: 'eip155:31337=USDC:2',
+      }),
       /^facilitator .*: the facilitator does not settle exact payments on eip155:8453$/,
     ],
     [
@@ -300,6 +319,17 @@ describe('doctor: rails', () => {
     ],
   ])('finds %s, and nothing else', async (_, change, sentence) => {
     expect(await problemsWith({ ...env, ...change(env) })).toEqual([expect.stringMatching(sentence)]);
+  });
+
+  it('warns of a chain without an RPC server', async () => {
+    const { code, output } = await admin(
+      { ...env, PAYMENTS_LEDGER_X402_CHAINS: 'eip155:31337', PAYMENTS_LEDGER_X402_EIP712: 'eip155:31337=USDC:2' },
+      'doctor',
+    );
+    expect([code, output]).toEqual([
+      0,
+      expect.stringMatching(/^risky\tRPC server of eip155:31337\t.* names no RPC server/m),
+    ]);
   });
 
   it('finds a token with other decimals than USDC', async () => {

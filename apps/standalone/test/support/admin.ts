@@ -2,7 +2,7 @@ import { OPERATOR, startOwnProcess, type OwnProcess } from '@market/testing';
 import { fileURLToPath } from 'node:url';
 import type { Harness } from './harness.js';
 
-const ENTRY = fileURLToPath(new URL('../../dist/admin/main.js', import.meta.url));
+const ENTRY = fileURLToPath(new URL('../../bin/market-admin.mjs', import.meta.url));
 
 export interface AdminAnswer {
   code: number | null;
@@ -10,7 +10,7 @@ export interface AdminAnswer {
 }
 
 /**
- * Starts the built `npm run admin -- <words>`. Of this process's environment it only gets what is needed to find
+ * Starts the `market-admin <words>`. Of this process's environment it only gets what is needed to find
  * programs.
  */
 export function startAdmin(env: Record<string, string>, ...words: string[]): OwnProcess {

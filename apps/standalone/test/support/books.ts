@@ -6,37 +6,37 @@ import type { Harness } from './harness.js';
 /** Queries for rows that must never exist. Each must return nothing. */
 const NEVER: Record<string, string> = {
   'a journal transaction that does not balance, or moves nothing': `
-    SELECT t.id FROM payments_ledger.journal_transactions t LEFT JOIN payments_ledger.postings p ON p.transaction_id = t.id
+    SELECT t.id FROM payments_ledger.journal_transactions t LEFT JOIN payments_ledger.postings p ON p.sequence = t.sequence
     GROUP BY t.id
-    HAVING count(p.id) < 2 OR sum(CASE p.direction WHEN 'credit' THEN p.amount_micros ELSE -p.amount_micros END) <> 0`,
-  'money in the books that came from nowhere': `SELECT sum(balance_micros) FROM payments_ledger.accounts HAVING sum(balance_micros) <> 0`,
+    HAVING count(p.sequence) < 2 OR sum(CASE p.direction WHEN 'credit' THEN p.amount_micros ELSE -p.amount_micros END) <> 0`,
+  'money in the books that came from nowhere': `SELECT sum(balance_micros) FROM payments_ledger.balances HAVING sum(balance_micros) <> 0`,
   'an account whose balance is not the sum of its postings': `
-    SELECT a.address FROM payments_ledger.accounts a LEFT JOIN payments_ledger.postings p ON p.account = a.address
-    GROUP BY a.address
+    SELECT a.address FROM payments_ledger.balances a LEFT JOIN payments_ledger.postings p ON p.account = a.address
+    GROUP BY a.address, a.balance_micros
     HAVING a.balance_micros
       <> coalesce(sum(CASE p.direction WHEN 'credit' THEN p.amount_micros ELSE -p.amount_micros END), 0)`,
-  'a gap in the journal, or a hash that is there twice': `
+  'a gap in the journal, or a digest that is there twice': `
     SELECT sequence FROM (
-      SELECT sequence, row_number() OVER (ORDER BY sequence) AS n, count(*) OVER (PARTITION BY hash) AS same
+      SELECT sequence, row_number() OVER (ORDER BY sequence) AS n, count(*) OVER (PARTITION BY digest) AS same
       FROM payments_ledger.journal_transactions
     ) j WHERE sequence <> n OR same > 1`,
   'a charge without a completed payment, or a completed payment without exactly one charge of its price': `
     SELECT p.relay_request_id FROM payments_ledger.payments p
     LEFT JOIN payments_ledger.journal_transactions t ON t.payment_id = p.id
       AND t.reason = CASE p.purpose WHEN 'call' THEN 'call_completed' ELSE 'subscription_started' END
-    LEFT JOIN payments_ledger.postings o ON o.transaction_id = t.id AND o.type = 'direct_payment'
+    LEFT JOIN payments_ledger.postings o ON o.sequence = t.sequence AND o.type = 'direct_payment'
     WHERE p.purpose <> 'fee'
     GROUP BY p.id
-    HAVING count(o.id) <> CASE WHEN p.state = 'completed' THEN 1 ELSE 0 END
+    HAVING count(o.sequence) <> CASE WHEN p.state = 'completed' THEN 1 ELSE 0 END
       OR coalesce(sum(o.amount_micros), 0) <> CASE WHEN p.state = 'completed' THEN p.gross_micros ELSE 0 END`,
   'fees that were paid and not booked once on the debt of their payer, or booked and not paid': `
     SELECT p.id FROM payments_ledger.payments p
     LEFT JOIN payments_ledger.journal_transactions t ON t.payment_id = p.id
-    LEFT JOIN payments_ledger.postings o ON o.transaction_id = t.id
+    LEFT JOIN payments_ledger.postings o ON o.sequence = t.sequence
       AND o.account = 'agent:' || p.buyer_id || ':fees' AND o.direction = 'credit' AND t.reason = 'fees_paid'
     WHERE p.purpose = 'fee'
     GROUP BY p.id
-    HAVING count(o.id) <> CASE WHEN p.state = 'completed' THEN 1 ELSE 0 END
+    HAVING count(o.sequence) <> CASE WHEN p.state = 'completed' THEN 1 ELSE 0 END
       OR coalesce(sum(o.amount_micros), 0) <> CASE WHEN p.state = 'completed' THEN p.gross_micros ELSE 0 END`,
   'a subscription that was not paid for, at its price, by its consumer, or a payment that started none or two': `
     SELECT p.id, s.id FROM (SELECT * FROM payments_ledger.payments WHERE purpose = 'subscription' AND state = 'completed') p
@@ -70,12 +70,12 @@ const NEVER: Record<string, string> = {
     WHERE p.state = 'completed' AND p.purpose = 'call' AND g.result_json IS NULL`,
   'a payment that buys a call, was not paid in full, and has no signature that will pay it': `
     SELECT id FROM payments_ledger.payments
-    WHERE state IN ('completed', 'in_flight', 'verified') AND received_base_units < amount_base_units
+    WHERE state IN ('completed', 'verified') AND received_base_units < amount_base_units
       AND (state = 'completed' OR authorization_id IS NULL)`,
   'more owed back than was received': `
     SELECT p.id FROM payments_ledger.payments p
     JOIN payments_ledger.journal_transactions t ON t.payment_id = p.id AND t.reason IN ('not_delivered', 'paid_late', 'overpaid')
-    JOIN payments_ledger.postings o ON o.transaction_id = t.id AND o.direction = 'credit'
+    JOIN payments_ledger.postings o ON o.sequence = t.sequence AND o.direction = 'credit'
     GROUP BY p.id HAVING sum(o.amount_micros) > (p.received_base_units * p.gross_micros) / p.amount_base_units`,
   'an event that no consumer can take': `
     SELECT subject, event_id FROM catalog.dead_letters
@@ -85,7 +85,8 @@ const NEVER: Record<string, string> = {
 
 /** Queries for rows that background jobs remove within a moment. */
 const SOON_GONE: Record<string, string> = {
-  'a payment that someone still holds': `SELECT relay_request_id, lease_until FROM payments_ledger.payments WHERE state = 'in_flight'`,
+  'a lock that someone still holds': `SELECT classid, objid FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+    WHERE l.locktype = 'advisory' AND l.mode = 'ExclusiveLock' AND d.datname = current_database()`,
   'a delivered answer that is not charged': `
     SELECT g.relay_request_id, p.state FROM gateway.gateway_requests g
     LEFT JOIN payments_ledger.payments p ON p.id = g.payment_id

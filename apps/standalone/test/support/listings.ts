@@ -20,7 +20,14 @@ export const perCall = (more: Partial<CreateListing> = {}): CreateListing =>
 /** The quality of a listing that nobody has called yet. */
 export const UNMEASURED = {
   ...{ live: false, last_success_at: null, success_rate_7d: null, success_rate_30d: null, calls_7d: 0, calls_30d: 0 },
-  ...{ p50_ms_7d: null, p95_ms_7d: null, p50_ms_30d: null, p95_ms_30d: null },
+  ...{
+    p50_ms_7d: null,
+    p95_ms_7d: null,
+    p50_ms_30d: null,
+    p95_ms_30d: null,
+    buyers_30d: 0,
+    buyers_success_rate_30d: null,
+  },
 };
 
 /** POST /listings with a fresh proof of work, which `body` may replace. */

@@ -43,6 +43,12 @@ const schemaInvalid = declareRefusal(
   z.object({ field: z.string(), problem: z.string() }),
   { nextAction: 'fix_request' },
 );
+const schemaChecksSlow = declareRefusal(
+  'rate-limited',
+  'Schemas and examples of yours have used the time for checks; nothing was stored',
+  z.object({ retry_after_seconds: z.number().int() }),
+  { nextAction: 'retry_after_delay' },
+);
 const listingLimitReached = declareRefusal(
   'forbidden',
   'This agent has the maximum number of listings; delete drafts to make room',
@@ -75,15 +81,20 @@ export const listedFields = {
   logo_url: optional(httpUrl),
   expected_delivery: optional(text(0, 100)),
   tags: textList(20, 50).default([]),
+  language: optional(z.string().regex(/^[a-z]{2}$/)).describe(
+    'ISO 639-1 code of the language of the texts, found by the marketplace unless given; search stems by it.',
+  ),
   input_schema: optional(
     jsonObject(16_384).describe(
       'JSON Schema 2020-12 of the body of a call, with type object at its root. ' +
-        'A body that does not fit is refused before it costs anything.',
+        'A body that does not fit is refused before it costs anything. ' +
+        'Patterns run on RE2: no lookahead, lookbehind or backreference.',
     ),
   ),
   example_input: optional(
     jsonObject(4_096).describe('A body that fits input_schema, and required beside it. Endpoint tests send it.'),
   ),
+  output_schema: optional(jsonObject(16_384).describe('JSON Schema 2020-12 of the answer; not enforced.')),
 };
 
 /** The fields that its seller sets and that are shown only with a single listing. */
@@ -94,7 +105,6 @@ export const detailFields = {
     .array(z.strictObject({ label: text(0, 200), content: text(0, 20_000) }))
     .max(20)
     .default([]),
-  output_schema: optional(jsonObject(16_384).describe('JSON Schema 2020-12 of the answer; not enforced.')),
   risk_disclaimers: optional(text(0, 5_000)),
   sla: optional(text(0, 5_000)),
 };
@@ -143,21 +153,6 @@ export const qualityView = z.object({
   ...measuredQuality.shape,
 });
 
-/** A listing as search shows it. */
-export const listingView = z.object({
-  id,
-  slug: z.string(),
-  provider_id: id,
-  ...listedFields,
-  status: listingStatus,
-  created_at: timestamp,
-  provider: providerView,
-  category: categoryRef.nullable(),
-  quality: qualityView.nullable().describe('null where calls do not go through the gateway.'),
-});
-
-export type ListingView = z.output<typeof listingView>;
-
 /** Means of all reviews, 1 to 5 with 2 decimals; `average` is the mean of the three. */
 export const ratingView = z.object({
   average: z.number(),
@@ -167,22 +162,37 @@ export const ratingView = z.object({
   value: z.number(),
 });
 
+/** A listing as search shows it. */
+export const listingView = z.object({
+  id,
+  slug: z.string(),
+  provider_id: id,
+  ...listedFields,
+  status: listingStatus,
+  created_at: timestamp,
+  updated_at: timestamp.describe('When the listing was last changed.'),
+  provider: providerView,
+  category: categoryRef.nullable(),
+  quality: qualityView.nullable().describe('null where calls do not go through the gateway.'),
+  rating: ratingView.nullable().describe('null until the first review.'),
+});
+
+export type ListingView = z.output<typeof listingView>;
+
 /**
  * A listing in full. `gateway_url`, `gateway_limits` and `endpoint_status` are only on per_call listings, and
- * `connection_instructions` is only for the owner: subscribers read them with their subscription. `rating` is null
- * until the first review.
+ * `connection_instructions` is only for the owner: subscribers read them with their subscription.
  */
 export const listingDetail = listingView.extend({
   ...detailFields,
   connection_instructions: z.string().nullable().optional(),
-  rating: ratingView.nullable(),
   gateway_url: z.string().optional(),
   gateway_limits: gatewayLimits.optional(),
   endpoint_status: z.string().optional(),
 });
 
-/** `reliable`: live listings first, ordered by the lower bound of their success rate. */
-export const listingOrder = z.enum(['newest', 'popular', 'reliable', 'price_low', 'price_high']);
+/** `reliable`: live listings first, ordered by the lower bound of their success rate. `relevance` needs a text. */
+export const listingOrder = z.enum(['relevance', 'newest', 'popular', 'reliable', 'price_low', 'price_high']);
 
 export const listCategories = defineRequest({
   subject: 'rpc.catalog.list-categories.v1',
@@ -190,6 +200,35 @@ export const listCategories = defineRequest({
   input: z.object({}),
   output: z.object({ categories: z.array(categoryView) }),
   refusals: {},
+});
+
+/** A listing's position in an order: its sort key and its id. */
+const pageEnd = z.object({ key: z.string(), id });
+
+/** How the words of a text were read. */
+export const searchNote = z.object({
+  match: z
+    .enum(['all', 'some', 'weak', 'none'])
+    .describe('How much of q the best listing has; weak: so little that probably nothing fits.'),
+  used: z.array(z.string()).describe('Words that listings have, or a synonym, or another form of.'),
+  corrected: z
+    .array(z.object({ word: z.string(), as: z.array(z.string()) }))
+    .describe('Words that no listing has, and the similar ones that were used.'),
+  unmatched: z.array(z.string()).describe('Words that nothing was found for.'),
+  near: z
+    .array(z.object({ id, slug: z.string(), name: z.string() }))
+    .optional()
+    .describe('Where nothing fits: what has at least something of q.'),
+});
+
+const facetOf = z.array(z.object({ value: z.string(), listings: z.number().int() }));
+
+/** How many of the found listings have each value, the most frequent one first. */
+export const listingFacets = z.object({
+  category: facetOf.describe('By the id of the category.'),
+  pricing_model: facetOf,
+  delivery_type: facetOf,
+  live: facetOf.describe('Of those that are paid per call: true or false.'),
 });
 
 export const searchListings = defineRequest({
@@ -202,8 +241,15 @@ export const searchListings = defineRequest({
     deliveryType: deliveryType.optional(),
     minPriceMicros: microsText.optional(),
     maxPriceMicros: microsText.optional(),
-    sort: listingOrder.default('newest'),
+    /** Left out: by relevance with a text, or else the newest first. */
+    sort: listingOrder.optional(),
+    /** The end of the page before, in the same order; in place of `page`. */
+    after: pageEnd.optional(),
     live: z.boolean().optional(),
+    /** The least `quality.success_rate_30d`. */
+    minSuccess: z.number().min(0).max(1).optional(),
+    /** Whether `facets` are wanted. */
+    facets: z.boolean().optional(),
     /** Only the caller's own listings, in every state. */
     mine: z.boolean().optional(),
     /** Only the listings of this seller. */
@@ -212,9 +258,17 @@ export const searchListings = defineRequest({
   }),
   /**
    * `itemsJson` is an array of `listingView`, as text, since most callers pass it on unchanged; `listingsOf` reads it.
-   * Totals up to 10,000 are exact.
+   * `totalIsEstimate` says that there are more: than 10,000, or than were ranked for a text. `next` is where the next page starts.
    */
-  output: z.object({ itemsJson: z.string(), total: z.number().int(), totalIsEstimate: z.boolean() }),
+  output: z.object({
+    itemsJson: z.string(),
+    total: z.number().int(),
+    totalIsEstimate: z.boolean(),
+    next: pageEnd.nullable(),
+    search: searchNote.optional(),
+    /** Null where too many match to count them. */
+    facets: listingFacets.nullable().optional(),
+  }),
   refusals: {},
 });
 
@@ -266,6 +320,14 @@ export const createListingChallenge = defineRequest({
   refusals: { seller_role_required: sellerRoleRequired, listing_limit_reached: listingLimitReached },
 });
 
+const payoutWalletMissing = declareRefusal(
+  'conflict',
+  'No active wallet of yours with the capability payout is on a chain on which this marketplace pays sellers, so nobody ' +
+    'could buy this listing: link one with POST /me/wallets, or keep the listing a draft',
+  z.object({ networks: z.array(z.string()).describe('The chains on which sellers are paid, as CAIP-2 ids.') }),
+  { nextAction: 'link_wallet' },
+);
+
 export const createListing = defineRequest({
   subject: 'rpc.catalog.create-listing.v1',
   answersSecret: true,
@@ -286,7 +348,7 @@ export const createListing = defineRequest({
     provider_id: id,
     status: listingStatus,
     pricing_model: pricingModel,
-    pricing_amount: z.number(),
+    pricing_amount: z.number().describe('The price in US dollars.'),
     created_at: timestamp,
     gateway_signing_secret: z.string().optional(),
   }),
@@ -307,6 +369,7 @@ export const createListing = defineRequest({
     listing_limit_reached: listingLimitReached,
     text_invalid: textInvalid,
     schema_invalid: schemaInvalid,
+    schema_checks_slow: schemaChecksSlow,
     category_not_found: declareRefusal('invalid', 'category_id names no category', z.object({}), {
       nextAction: 'fix_request',
     }),
@@ -328,12 +391,14 @@ export const createListing = defineRequest({
       z.object({}),
       { nextAction: 'fix_request' },
     ),
+    payout_wallet_missing: payoutWalletMissing,
     endpoint_url_refused: endpointUrlRefusal,
   },
 });
 
 export const updateListing = defineRequest({
   subject: 'rpc.catalog.update-listing.v1',
+  answersSecret: true,
   input: z.object({
     listing_id: id,
     ...changesOf(listingFields),
@@ -362,10 +427,12 @@ export const updateListing = defineRequest({
     ),
     text_invalid: textInvalid,
     schema_invalid: schemaInvalid,
+    schema_checks_slow: schemaChecksSlow,
     category_not_found: createListing.refusals.category_not_found,
     pricing_invalid: createListing.refusals.pricing_invalid,
     private_endpoint_required: createListing.refusals.private_endpoint_required,
     private_endpoint_unexpected: createListing.refusals.private_endpoint_unexpected,
+    payout_wallet_missing: payoutWalletMissing,
     endpoint_url_refused: endpointUrlRefusal,
   },
 });
@@ -415,10 +482,11 @@ export const offering = z.object({
 });
 export type Offering = z.output<typeof offering>;
 
-/** An offering with the schema and the example of a call's body, both as JSON text, if the seller has set them. */
+/** An offering with what the seller has set of the schema and the example of a call's body and the schema of its answer, as JSON text. */
 export const callableOffering = offering.extend({
   inputSchema: z.string().nullish(),
   exampleInput: z.string().nullish(),
+  outputSchema: z.string().nullish(),
   /**
    * The listing is off the market because of its seller's debt. Nothing is sold, but calls that were paid before are
    * delivered.

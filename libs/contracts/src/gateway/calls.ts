@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { callableOffering } from '../catalog/listings.js';
-import { declareRefusal, defineEvent, defineRequest, defineSignal } from '../define.js';
+import { declareRefusal, defineEvent, defineRequest } from '../define.js';
 import { findPayerWallet } from '../identity/wallets.js';
 import { bodyRefusals } from './endpoints.js';
 import {
+  askedPayment,
   authorizedTransfer,
-  claimPayment,
+  authorizePayment,
   createOffer,
   keylessOffer,
   openKeylessPayment,
-  paymentOffer,
   pendingReason,
 } from '../payments-ledger/offers.js';
 import { currency, cursorPageOf, cursorRequest, id, relayRequestId, timestamp } from '../shared/index.js';
@@ -45,7 +45,7 @@ export const executeCall = defineRequest({
   output: z.discriminatedUnion('outcome', [
     z.object({
       outcome: z.literal('payment_required'),
-      payment: paymentOffer,
+      payment: askedPayment,
       /** Why the relay request id that was sent does not pay this call. */
       reason: z
         .enum(['unpaid', 'underpaid', 'offer_expired', 'payment_failed', 'refund_due', 'refunded', 'cancelled'])
@@ -140,12 +140,13 @@ export const executeCall = defineRequest({
       z.object({ wallet_chain_type: z.string(), network: z.string() }),
       { nextAction: 'choose_another_payment_route', drop: ['X-Market-Origin-Wallet-Id'] },
     ),
-    payment_not_found: claimPayment.refusals.payment_not_found,
-    listing_mismatch: claimPayment.refusals.listing_mismatch,
-    too_many_unsettled: claimPayment.refusals.too_many_unsettled,
-    request_body_mismatch: claimPayment.refusals.request_body_mismatch,
+    payment_not_found: authorizePayment.refusals.payment_not_found,
+    listing_mismatch: authorizePayment.refusals.listing_mismatch,
+    too_many_unsettled: authorizePayment.refusals.too_many_unsettled,
+    request_body_mismatch: authorizePayment.refusals.request_body_mismatch,
     payment_route_minimum_not_met: createOffer.refusals.payment_route_minimum_not_met,
     payment_route_unavailable: createOffer.refusals.payment_route_unavailable,
+    seller_not_payable: createOffer.refusals.seller_not_payable,
     payer_wallet_required: createOffer.refusals.payer_wallet_required,
     budget_exceeded: createOffer.refusals.budget_exceeded,
     too_many_open_offers: createOffer.refusals.too_many_open_offers,
@@ -159,8 +160,8 @@ const keepSignature = { keep: ['PAYMENT-SIGNATURE'] };
 
 /**
  * A call without a key by an x402 client. The wallet that signs the payment is the buyer. `authorization` is the same
- * as in `executeCall`. Without it the answer states what to pay, and nothing is stored. An empty body asks only for the
- * price; any other body must fit the listing's input_schema, if it has one.
+ * as in `executeCall`. Without it the answer states what to pay, and nothing is stored. A body that
+ * would be refused does not change the price.
  */
 export const executeKeylessCall = defineRequest({
   subject: 'rpc.gateway.execute-keyless-call.v1',
@@ -173,11 +174,19 @@ export const executeKeylessCall = defineRequest({
   output: z.discriminatedUnion('outcome', [
     z.object({
       outcome: z.literal('payment_required'),
-      listing: callableOffering.pick({ name: true, slug: true, inputSchema: true, exampleInput: true }),
+      listing: callableOffering.pick({
+        name: true,
+        slug: true,
+        inputSchema: true,
+        exampleInput: true,
+        outputSchema: true,
+      }),
       /** At least one offer; each is paid on a different chain. */
       offers: z.array(keylessOffer),
       /** The signature of each offer, in the same order. */
       signatures: z.array(z.string()),
+      /** Why a call with this body would be refused, with the reason and the details of that refusal. */
+      misfit: z.looseObject({ reason: z.string() }).optional(),
       reason: executeCall.output.options[0].shape.reason,
       rejection: executeCall.output.options[0].shape.rejection,
     }),
@@ -199,6 +208,7 @@ export const executeKeylessCall = defineRequest({
       z.object({}),
       { nextAction: 'register' },
     ),
+    seller_not_payable: ofCalls.seller_not_payable,
     endpoint_unavailable: ofCalls.endpoint_unavailable,
     own_listing: openKeylessPayment.refusals.own_listing,
     too_many_unsettled: ofCalls.too_many_unsettled,
@@ -206,6 +216,7 @@ export const executeKeylessCall = defineRequest({
     wallet_cannot_pay: openKeylessPayment.refusals.wallet_cannot_pay,
     request_body_invalid: ofCalls.request_body_invalid,
     request_body_misfit: ofCalls.request_body_misfit,
+    request_body_uncheckable: ofCalls.request_body_uncheckable,
     input_schema_slow: ofCalls.input_schema_slow,
     request_body_too_large: ofCalls.request_body_too_large,
     request_body_mismatch: declareRefusal(
@@ -239,16 +250,24 @@ export const callAttempt = z.object({
   outcome: z.string().describe('delivered, or why it was not.'),
 });
 
-export const gatewayRequestStatus = z.enum([
-  'payment_required',
-  'payment_pending',
-  'forwarding',
-  'succeeded',
-  'seller_failed',
-  'seller_refused',
-  'refunded',
-  'expired',
-]);
+export const gatewayRequestStatus = z
+  .enum([
+    'payment_required',
+    'payment_pending',
+    'paid',
+    'forwarding',
+    'settling',
+    'succeeded',
+    'seller_failed',
+    'seller_refused',
+    'refund_due',
+    'refunded',
+    'expired',
+  ])
+  .describe(
+    'paid: the money is there, and the call was not delivered yet. settling: the answer is stored, and its charge is not ' +
+      'booked yet. refund_due: what was paid is owed back, and was not sent yet.',
+  );
 
 /**
  * A call with the ids of its parties; the edge adds their display names. The seller reads null for the relay request
@@ -264,8 +283,25 @@ export const gatewayRequestView = z.object({
   seller_id: id,
   status: gatewayRequestStatus,
   billable: z.boolean().nullable(),
-  charged_amount: z.object({ amount_cents: z.number(), currency: z.literal('USD') }),
-  fees: z.object({ fee_rate: z.number(), fee_amount_cents: z.number(), seller_receives_cents: z.number() }),
+  charged_amount: z
+    .object({
+      amount_cents: z
+        .number()
+        .describe(
+          'The amount in cents of `currency`, with fractions down to a ten-thousandth of a cent; 0 if nothing was charged.',
+        ),
+      currency: z.literal('USD').describe('The currency of the cents.'),
+    })
+    .describe('What the buyer was charged for the call.'),
+  fees: z
+    .object({
+      fee_rate: z
+        .number()
+        .describe('The share of the price that the marketplace keeps, as a fraction: 0.05 is five percent.'),
+      fee_amount_cents: z.number().describe('The fee of the marketplace in US cents; part of the charge.'),
+      seller_receives_cents: z.number().describe('The charge less the fee, in US cents.'),
+    })
+    .describe('How the charge is shared.'),
   payment: z
     .object({
       provider: z.string(),
@@ -313,15 +349,6 @@ export const getGatewayRequest = defineRequest({
   input: z.object({ requestId: id }),
   output: gatewayRequestDetail,
   refusals: { gateway_request_not_found: declareRefusal('not-found', 'No such gateway request', z.object({})) },
-});
-
-/** Milliseconds between two `claimsHeld` of one process. */
-export const CLAIMS_HELD_INTERVAL_MS = 400;
-
-/** The claims that a process of the gateway holds. It is sent as a heartbeat, also when there are none. */
-export const claimsHeld = defineSignal({
-  subject: 'sig.gateway.claims-held.v1',
-  payload: z.object({ holderId: id, paymentIds: z.array(id) }),
 });
 
 /** A call that failed because the seller was not reached or gave no usable answer. A refusal (4xx) is not a failure. */

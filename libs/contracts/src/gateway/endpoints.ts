@@ -13,19 +13,29 @@ export const endpointUrlRefusal = declareRefusal(
 export const bodyRefusals = {
   request_body_invalid: declareRefusal(
     'invalid',
-    'The body must be one JSON object, nested at most 64 deep',
-    z.object({ problem: z.enum(['invalid_json', 'not_an_object', 'too_deep']) }),
+    'The body must be one JSON object without repeated keys, nested at most 64 deep',
+    z.object({ problem: z.enum(['invalid_json', 'not_an_object', 'too_deep', 'duplicate_key']) }),
     { nextAction: 'fix_request' },
   ),
   request_body_misfit: declareRefusal(
     'invalid',
-    "The body does not fit the listing's input_schema; details.path says where, as a JSON Pointer",
-    z.object({ path: z.string(), problem: z.string() }),
+    "The body does not fit the listing's input_schema; details.path says where, as a JSON Pointer, and details.problems names every place",
+    z.object({
+      path: z.string(),
+      problem: z.string(),
+      problems: z.array(z.object({ path: z.string(), problem: z.string() })),
+    }),
+    { nextAction: 'fix_request' },
+  ),
+  request_body_uncheckable: declareRefusal(
+    'invalid',
+    "This body cannot be checked against the listing's input_schema in time, and repeating it does not help; nothing was charged",
+    z.object({}),
     { nextAction: 'fix_request' },
   ),
   input_schema_slow: declareRefusal(
     'rate-limited',
-    "The check of the body against the listing's input_schema takes too long; nothing was charged",
+    "Bodies of yours have used the time for checks against this listing's input_schema; nothing was charged",
     z.object({ retry_after_seconds: z.number().int() }),
     { nextAction: 'retry_after_delay' },
   ),
@@ -68,13 +78,16 @@ export const endpointView = z.object({
   updated_at: timestamp,
 });
 
-/** The endpoint of another seller is reported as missing, so that drafts stay private. */
-const endpointNotFound = declareRefusal(
-  'not-found',
-  'You have no such listing, or it has no private endpoint',
-  z.object({}),
-  { nextAction: 'choose_another_listing' },
-);
+/** The refusals of strangers. A listing that its seller alone can see is reported as missing, so that drafts stay private. */
+const refusalsOfStrangers = {
+  endpoint_not_found: declareRefusal(
+    'not-found',
+    'You have no such listing, or it has no private endpoint',
+    z.object({}),
+    { nextAction: 'choose_another_listing' },
+  ),
+  not_owner: declareRefusal('forbidden', 'Only the owner of a listing may do this', z.object({})),
+};
 
 /** Called by the catalog before it stores a per_call listing. Repeating it for a listing replaces only the URL. */
 export const provisionEndpoint = defineRequest({
@@ -90,7 +103,7 @@ export const getEndpoint = defineRequest({
   repeatable: true,
   input: z.object({ listing_id: id }),
   output: endpointView,
-  refusals: { endpoint_not_found: endpointNotFound },
+  refusals: refusalsOfStrangers,
 });
 
 export const updateEndpoint = defineRequest({
@@ -119,7 +132,7 @@ export const updateEndpoint = defineRequest({
   }),
   output: endpointView,
   refusals: {
-    endpoint_not_found: endpointNotFound,
+    ...refusalsOfStrangers,
     endpoint_url_refused: endpointUrlRefusal,
     auth_header_refused: declareRefusal(
       'invalid',
@@ -149,7 +162,7 @@ export const testEndpoint = defineRequest({
     seller_response_json: z.string().nullable(),
   }),
   refusals: {
-    endpoint_not_found: endpointNotFound,
+    ...refusalsOfStrangers,
     ...bodyRefusals,
     too_many_tests: declareRefusal(
       'rate-limited',
@@ -162,6 +175,7 @@ export const testEndpoint = defineRequest({
 
 export const rotateEndpointSecret = defineRequest({
   subject: 'rpc.gateway.rotate-endpoint-secret.v1',
+  answersSecret: true,
   input: z.object({
     listing_id: id,
     overlap_seconds: wholeNumber(0, 604_800).describe('How many seconds calls carry both signatures.').default(86_400),
@@ -173,7 +187,7 @@ export const rotateEndpointSecret = defineRequest({
     previous_key_id: z.string(),
     previous_secret_expires_at: timestamp,
   }),
-  refusals: { endpoint_not_found: endpointNotFound },
+  refusals: refusalsOfStrangers,
 });
 
 /** `isFound`: calls or tests showed that the endpoint is in this state. Otherwise its owner changed it. */

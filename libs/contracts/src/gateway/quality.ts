@@ -19,13 +19,18 @@ export const measuredQuality = z.object({
   p95_ms_30d: milliseconds,
   calls_7d: z.number().int(),
   calls_30d: z.number().int(),
+  /** The defaults are for events of processes that do not measure them yet. */
+  buyers_30d: z.number().int().describe('How many buyers had a call delivered.').default(0),
+  buyers_success_rate_30d: rate
+    .describe("success_rate_30d of buyers' calls alone, without the marketplace's own tests; null without any.")
+    .default(null),
 });
 export type MeasuredQuality = z.output<typeof measuredQuality>;
 
 /** One day of UTC. */
 export const qualityOfDay = z.object({
   day: z.string().meta({ format: 'date' }),
-  calls: z.number().int().describe('Delivered and charged.'),
+  calls: z.number().int().describe('Calls of buyers that were delivered and charged.'),
   success_rate: rate,
   p50_ms: milliseconds,
   p95_ms: milliseconds,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { declareRefusal, defineRequest } from '../define.js';
+import { authenticate } from './api-keys.js';
 import { id, principal } from '../shared/index.js';
 import { walletProof, walletProofRefusals } from './challenges.js';
 
@@ -41,10 +42,14 @@ export const getOwnedAgent = defineRequest({
   subject: 'rpc.identity.get-owned-agent.v1',
   repeatable: true,
   input: z.object({ agentId: id }),
-  output: principal.pick({ accountId: true, accountType: true, role: true, displayName: true }),
+  output: principal
+    .pick({ accountId: true, accountType: true, role: true, displayName: true })
+    .extend({ isSuspended: z.boolean() }),
   refusals: {
     agent_not_found: declareRefusal('not-found', 'agent_id names no agent that you have claimed', z.object({}), {
       nextAction: 'send_agent_id',
     }),
+    /** The edge says so of what the owner would change; it may still look. */
+    account_suspended: authenticate.refusals.account_suspended,
   },
 });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { declareRefusal, defineEvent, defineRequest } from '../define.js';
-import { usdAmount } from './money.js';
+import { feeReceivedMicros, usdAmount } from './money.js';
 import { refundReason, refundStatus } from './refunds.js';
 import {
   cursorPageOf,
@@ -15,16 +15,26 @@ import {
 
 const listingRef = z.object({ id, name: z.string(), slug: z.string() });
 
-/** The price of a call or of a subscription, the fee and the seller's part, in US dollars. */
+/** What the buyer sent, in the units of its asset. */
+const paidAsset = z.object({
+  asset: z.string().describe('The symbol of the asset that was sent, such as USDC, ETH or SOL.'),
+  amount: z.string().describe('The price in whole units of the asset, as decimal text.'),
+  amount_base_units: z.string().describe('The same amount as an integer of the smallest unit of the asset.'),
+});
+
+/** The price of a call or of a subscription, the fee and the seller's part, in `currency`. */
 export const receiptView = z.object({
   id,
   payment_id: id,
   recipient_type: z.enum(['buyer', 'seller']),
-  gross_amount: z.number(),
-  fee_rate: z.number(),
-  fee_amount: z.number(),
-  net_amount: z.number(),
-  currency: z.string(),
+  gross_amount: z.number().describe('The price in `currency`.'),
+  fee_rate: z
+    .number()
+    .describe('The share of the price that the marketplace keeps, as a fraction: 0.05 is five percent.'),
+  fee_amount: z.number().describe('The fee of the marketplace in `currency`; part of the price.'),
+  net_amount: z.number().describe('The price less the fee, in `currency`: what the seller receives.'),
+  currency: z.literal('USD').describe('The currency of the amounts of this record, whatever asset was paid.'),
+  paid: paidAsset.describe('What was sent for it, in which asset; a surplus is in refunds.'),
   transaction_hash: z.string(),
   listing: listingRef,
   created_at: timestamp,
@@ -40,7 +50,7 @@ export const receiptDetail = receiptView.extend({
     z.object({
       status: refundStatus,
       reason: refundReason,
-      amount: usdAmount,
+      amount: usdAmount.describe('What was paid beyond the price, in US dollars.'),
       transaction_hash: z.string().nullable(),
     }),
   ),
@@ -77,11 +87,14 @@ export const receiptClaims = z.object({
   buyer_id: id,
   seller_id: id,
   listing: listingRef,
-  gross_amount: z.number(),
-  fee_rate: z.number(),
-  fee_amount: z.number(),
-  net_amount: z.number(),
-  currency: z.string(),
+  gross_amount: z.number().describe('The price in `currency`.'),
+  fee_rate: z
+    .number()
+    .describe('The share of the price that the marketplace keeps, as a fraction: 0.05 is five percent.'),
+  fee_amount: z.number().describe('The fee of the marketplace in `currency`; part of the price.'),
+  net_amount: z.number().describe('The price less the fee, in `currency`: what the seller receives.'),
+  currency: z.literal('USD').describe('The currency of the amounts among these claims, whatever asset was paid.'),
+  paid: paidAsset.describe('What was sent for it, in which asset.'),
   network: z.string(),
   transaction_hash: z.string(),
   relay_request_id: relayRequestId,
@@ -153,9 +166,13 @@ export const ledgerEntry = z.object({
   type: ledgerEntryType,
   account: z.string(),
   direction: z.enum(['debit', 'credit']),
-  amount_cents: z.number(),
-  currency: z.literal('USD'),
-  balance_after_cents: z.number(),
+  amount_cents: z
+    .number()
+    .describe('The amount in cents of `currency`, with fractions down to a ten-thousandth of a cent.'),
+  currency: z.literal('USD').describe('The currency of the amount and the balance.'),
+  balance_after_cents: z
+    .number()
+    .describe('The balance of `account` after this entry, in cents of `currency`; credits less debits.'),
   listing: listingRef.nullable(),
   reference: z.object({ payment_id: id.nullable(), gateway_request_id: id.nullable(), receipt_id: id.nullable() }),
   transaction_hash: z.string().nullable(),
@@ -180,7 +197,14 @@ export const listLedger = defineRequest({
 });
 
 /** A balance may be below zero. */
-const balance = usdAmount.extend({ micros: z.string().regex(/^-?\d{1,18}$/) });
+const balance = usdAmount.extend({
+  micros: z
+    .string()
+    .regex(/^-?\d{1,18}$/)
+    .describe(
+      'The balance in micros: millionths of a US dollar, as an integer in decimal text; negative where it is owed.',
+    ),
+});
 
 /**
  * A month (UTC) of an account: its balances at the start and the end, and its totals. They equal the sums of the
@@ -189,21 +213,27 @@ const balance = usdAmount.extend({ micros: z.string().regex(/^-?\d{1,18}$/) });
 export const statement = z.object({
   month: z.string(),
   from: timestamp,
-  to: timestamp.describe('Exclusive.'),
-  currency: z.literal('USD'),
+  to: timestamp.describe('When the month ends, exclusive.'),
+  currency: z.literal('USD').describe('The currency of every amount of the statement.'),
   opening_balance: balance.describe("Of all the account's ledger accounts together; a balance is credits less debits."),
-  closing_balance: balance,
-  accounts: z.array(z.object({ account: z.string(), opening_balance: balance, closing_balance: balance })),
+  closing_balance: balance.describe('The same at the end of the month, or now.'),
+  accounts: z.array(
+    z.object({
+      account: z.string(),
+      opening_balance: balance.describe('At the start of the month.'),
+      closing_balance: balance.describe('At the end of the month, or now.'),
+    }),
+  ),
   totals: z.object({
-    earned: usdAmount.describe('By sales, before fees.'),
-    spent: usdAmount,
-    fees: usdAmount.describe('Of sales.'),
-    fees_paid: usdAmount.describe('Of fees that were owed.'),
-    refunds_due: usdAmount.describe('That became owed to the account.'),
-    refunds_received: usdAmount,
-    refunds_owed: usdAmount.describe('That the account came to owe.'),
-    refunds_paid: usdAmount,
-    payouts: usdAmount.describe('Of earnings that the operator had.'),
+    earned: usdAmount.describe('The prices of its sales, before fees.'),
+    spent: usdAmount.describe('What its purchases cost, fees included.'),
+    fees: usdAmount.describe('The fees of the marketplace on its sales.'),
+    fees_paid: usdAmount.describe('What it paid of fees that it owed.'),
+    refunds_due: usdAmount.describe('What became owed back to the account.'),
+    refunds_received: usdAmount.describe('What was paid back to the account.'),
+    refunds_owed: usdAmount.describe('What the account came to owe its buyers.'),
+    refunds_paid: usdAmount.describe('What the account paid back to its buyers.'),
+    payouts: usdAmount.describe('What the operator paid of the earnings that it had.'),
   }),
 });
 
@@ -233,12 +263,25 @@ export const paymentCompleted = defineEvent({
     listingId: id,
     grossMicros: microsText,
     feeMicros: microsText,
+    feeReceivedMicros,
     sellerStatusCode: z.number().int(),
     latencyMs: z.number().int(),
     requestDigest: sha256Hex,
     responseDigest: sha256Hex,
     transactionHash: z.string().nullable().optional(),
     completedAt: timestamp,
+  }),
+});
+
+/** The money of a call arrived before the call was delivered. */
+export const paymentArrived = defineEvent({
+  subject: 'evt.payments-ledger.payment-arrived.v1',
+  payload: z.object({
+    paymentId: id,
+    gatewayRequestId: id,
+    transactionHash: z.string().nullable(),
+    /** The call can be repeated until then. */
+    retryUntil: timestamp,
   }),
 });
 
@@ -271,6 +314,7 @@ export const subscriptionStarted = defineEvent({
     listingId: id,
     pricingModel,
     grossMicros: microsText,
+    feeReceivedMicros,
     startedAt: timestamp,
   }),
 });

@@ -41,11 +41,17 @@ export const budgetExceeded = declareRefusal(
   { nextAction: 'change_budget' },
 );
 
-const spentInPeriod = z.object({ from: timestamp, resets_at: timestamp, spent_usd: z.number() });
+const spentInPeriod = z.object({
+  from: timestamp,
+  resets_at: timestamp,
+  spent_usd: z
+    .number()
+    .describe('What was spent in the period, in US dollars: what is charged, and what is committed and may be.'),
+});
 
 /**
  * The amounts that were spent in the current day and month (UTC) under a budget of the caller: that of a key, or of the
- * account. They are counted from the time when there is a budget. A payment that is not charged yet counts until it
+ * account. They count the whole day and month, also before there was a budget. A payment that is not charged yet counts until it
  * ends.
  */
 export const getSpending = defineRequest({

@@ -14,14 +14,14 @@ export const feeStatus = z.enum(['good', 'notice', 'overdue']);
  * The balances of an account. The marketplace holds no money for the account: its money is in its own wallets, or owed.
  */
 export const balanceView = z.object({
-  currency: z.literal('USD'),
+  currency: z.literal('USD').describe('The currency of every amount of the balance.'),
   earned: usdAmount.describe('By sales, after fees.'),
   received: z
     .array(
       z.object({
         network: z.string().nullable().describe('CAIP-2; null where another party carried the payments.'),
         wallet: z.string().nullable().describe('The wallet they paid; null where another party carried them.'),
-        amount: usdAmount,
+        amount: usdAmount.describe('What came there, in US dollars.'),
       }),
     )
     .describe('What came to wallets of the account itself.'),
@@ -29,23 +29,25 @@ export const balanceView = z.object({
   payouts: z
     .array(
       z.object({
-        network: z.string().describe('CAIP-2.'),
+        network: z.string().describe('CAIP-2 id of the chain that was paid on.'),
         wallet: z.string(),
         transaction_hash: z.string(),
-        amount: usdAmount,
+        amount: usdAmount.describe('What the transfer paid, in US dollars.'),
         confirmed_at: timestamp,
       }),
     )
     .describe('What the operator paid of the earnings: the latest 20, newest first.'),
-  fees: z.object({
-    due: usdAmount.describe('Pay it with POST /fees/payments.'),
-    paid: usdAmount,
-    limit: usdAmount.describe('More than this may be due for the days of grace alone.'),
-    status: feeStatus,
-    pay_by: timestamp
-      .nullable()
-      .describe('When paid listings leave the market; null while no more than the limit is due.'),
-  }),
+  fees: z
+    .object({
+      due: usdAmount.describe('Pay it with POST /fees/payments.'),
+      paid: usdAmount.describe('Fees that the account has paid so far.'),
+      limit: usdAmount.describe('More than this may be due for the days of grace alone.'),
+      status: feeStatus,
+      pay_by: timestamp
+        .nullable()
+        .describe('When paid listings leave the market; null while no more than the limit is due.'),
+    })
+    .describe('The fees that the account owes the operator and has paid.'),
   refunds: z.object({
     due_to_account: usdAmount.describe('Paid for nothing and owed back.'),
     due_by_account: usdAmount.describe('Received for calls that were not delivered, and owed to their buyers.'),
@@ -110,7 +112,7 @@ export const payFees = defineRequest({
     z.object({
       outcome: z.literal('payment_required'),
       due: usdAmount,
-      amount: usdAmount,
+      amount: usdAmount.describe('What is paid now of the fees, in US dollars.'),
       accepts: z.array(keylessRequirements),
       /** Why the given authorization does not pay. */
       reason: z.string().optional(),
@@ -118,7 +120,7 @@ export const payFees = defineRequest({
     z.object({
       outcome: z.literal('paid'),
       paymentId: id,
-      amount: usdAmount,
+      amount: usdAmount.describe('What is paid now of the fees, in US dollars.'),
       /** The fees that are still due. */
       due: usdAmount,
       completedAt: timestamp,
@@ -136,6 +138,18 @@ export const payFees = defineRequest({
       nextAction: 'contact_operator',
     }),
   },
+});
+
+/** A seller paid fees that it owed; `receivedMicros` is what of it is no play money. */
+export const feesPaid = defineEvent({
+  subject: 'evt.payments-ledger.fees-paid.v1',
+  payload: z.object({
+    paymentId: id,
+    sellerId: id,
+    amountMicros: microsText,
+    receivedMicros: microsText,
+    paidAt: timestamp,
+  }),
 });
 
 /** The fees due of a seller have exceeded half of its limit. */

@@ -10,7 +10,9 @@ import {
 import { getSpending } from './budgets.js';
 import { getBalance, payFees, reportBooks } from './fees.js';
 import {
-  claimPayment,
+  authorizePayment,
+  checkPayable,
+  findUnpayableSellers,
   createOffer,
   openKeylessPayment,
   paySandbox,
@@ -46,13 +48,15 @@ export * from './routes.js';
 export * from './subscriptions.js';
 
 export const paymentsLedgerContract = {
+  checkPayable,
+  findUnpayableSellers,
   createOffer,
   quoteExact,
   quoteKeyless,
   openKeylessPayment,
   listPaymentRoutes,
   handleRelayWebhook,
-  claimPayment,
+  authorizePayment,
   settlePayment,
   releasePayment,
   paySandbox,

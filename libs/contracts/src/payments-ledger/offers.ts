@@ -4,6 +4,7 @@ import { openPayerAccount } from '../identity/agents.js';
 import { chainType } from '../identity/wallets.js';
 import { currency, id, microsText, relayRequestId, sha256Hex, timestamp } from '../shared/index.js';
 import { budgetExceeded } from './budgets.js';
+import { paymentRoute } from './routes.js';
 
 /**
  * What to pay, where and until when. `amount` is in whole units, `amount_base_units` in the smallest unit of the chain.
@@ -11,19 +12,23 @@ import { budgetExceeded } from './budgets.js';
 export const paymentRequirements = z.object({
   /** Null if only a signed authorization can pay; a transfer would buy nothing. */
   depositAddress: z.string().nullable(),
-  amount: z.string(),
-  amount_base_units: z.string(),
-  currency,
+  amount: z.string().describe('What to pay, in whole units of `currency`, as decimal text.'),
+  amount_base_units: z
+    .string()
+    .describe('The same amount as an integer of the smallest unit of `currency` on its network.'),
+  currency: currency.describe('The asset to pay with; `amount` and `amount_base_units` are in it.'),
   network: z.string(),
   relayRequestId,
   expiresAt: timestamp,
 });
 
 export const feesView = z.object({
-  gross_amount: z.number(),
-  fee_rate: z.number(),
-  fee_amount: z.number(),
-  provider_receives: z.number(),
+  gross_amount: z.number().describe('The price in US dollars, whatever asset pays it.'),
+  fee_rate: z
+    .number()
+    .describe('The share of the price that the marketplace keeps, as a fraction: 0.05 is five percent.'),
+  fee_amount: z.number().describe('The fee of the marketplace in US dollars; part of the price.'),
+  provider_receives: z.number().describe('What of the price is the seller’s, in US dollars.'),
 });
 
 /**
@@ -34,14 +39,14 @@ export const feesView = z.object({
 export const exactRequirements = z.object({
   scheme: z.literal('exact'),
   network: z.string(),
-  amount: z.string(),
-  asset: z.string(),
+  amount: z.string().describe('What to sign, as an integer of the smallest unit of `asset`.'),
+  asset: z.string().describe('The contract of the token (EVM) or its mint (Solana).'),
   payTo: z.string(),
   maxTimeoutSeconds: z.number().int(),
   extra: z.object({
     name: z.string().optional(),
     version: z.string().optional(),
-    feePayer: z.string().optional(),
+    feePayer: z.string().optional().describe('On Solana the account that pays the fee of the transaction.'),
     memo: z.string().optional(),
     relayRequestId,
   }),
@@ -68,15 +73,33 @@ export const paymentOffer = z.object({
   status: z.string(),
   provider: z.string(),
   requirements: paymentRequirements,
-  fees: feesView,
+  fees: feesView.describe('The price, the fee and what the seller receives of it, in US dollars.'),
   retry_headers: z.record(z.string(), z.string()),
-  /** Null if the route takes no signed authorization. */
-  x402: exactRequirements.nullable().default(null),
+  /** One for each chain whose signed authorization pays the offer, its own first; empty if no signature pays it. */
+  x402: z.array(exactRequirements),
 });
 export type PaymentOffer = z.output<typeof paymentOffer>;
 
+/** Another way to pay a price: a request with these headers gets an offer of that route. */
+export const otherRoute = paymentRoute.pick({
+  provider: true,
+  currency: true,
+  network: true,
+  schemes: true,
+  headers: true,
+});
+export type OtherRoute = z.output<typeof otherRoute>;
+
+/** `data.payment` of the 402 of a call. */
+export const askedPayment = paymentOffer.extend({
+  other_routes: z
+    .array(otherRoute)
+    .optional()
+    .describe('The other ways to pay this price: the same request with these headers gets an offer of that route.'),
+});
+
 /**
- * `extra.offer` contains all terms of the offer, sealed by the ledger. They are stored nowhere else until the offer is
+ * `extra.offer` is the offer token: all terms of the offer, signed by the ledger. They are stored nowhere else until the offer is
  * paid.
  */
 export const keylessRequirements = exactRequirements.extend({
@@ -128,9 +151,12 @@ export const createOffer = defineRequest({
   }),
   output: z.object({
     offer: paymentOffer,
+    otherRoutes: z.array(otherRoute),
     money: callMoney,
     /** The call that this offer pays; an earlier one if the offer is not new. */
     gatewayRequestId: id,
+    /** A signature pays this call already, or its answer was not handed out: the request is that call again. */
+    isOpen: z.boolean(),
   }),
   refusals: {
     payment_route_minimum_not_met: {
@@ -150,7 +176,16 @@ export const createOffer = defineRequest({
       'invalid',
       'No payment route serves this currency and chain, or the seller has no wallet there',
       z.object({}),
-      { nextAction: 'choose_another_payment_route', drop: ['X-Market-Origin-Currency', 'X-Market-Origin-Chain-Id'] },
+      {
+        nextAction: 'choose_another_payment_route',
+        drop: ['X-Market-Origin-Currency', 'X-Market-Origin-Chain-Id', 'X-Market-Origin-Wallet-Id'],
+      },
+    ),
+    seller_not_payable: declareRefusal(
+      'conflict',
+      'The seller has no wallet that this marketplace can pay, so this listing cannot be bought; choose another one',
+      z.object({ networks: z.array(z.string()).describe('The chains on which a wallet of the seller could be paid.') }),
+      { nextAction: 'choose_another_listing' },
     ),
     /** For a route of an external provider that sends back what it cannot deliver. */
     payer_wallet_required: declareRefusal(
@@ -202,6 +237,30 @@ export const quoteExact = defineRequest({
   refusals: {},
 });
 
+/**
+ * Whether any configured route can pay a seller, whatever the price.
+ */
+export const checkPayable = defineRequest({
+  subject: 'rpc.payments-ledger.check-payable.v1',
+  repeatable: true,
+  input: z.object({ sellerId: id }),
+  output: z.object({
+    isPayable: z.boolean(),
+    /** The chains on which sellers are paid, as CAIP-2 ids, if this one has a wallet on none of them. */
+    missing: z.array(z.string()),
+  }),
+  refusals: {},
+});
+
+/** Which of these sellers no configured route can pay. */
+export const findUnpayableSellers = defineRequest({
+  subject: 'rpc.payments-ledger.find-unpayable-sellers.v1',
+  repeatable: true,
+  input: z.object({ sellerIds: z.array(id).min(1).max(200) }),
+  output: z.object({ sellerIds: z.array(id) }),
+  refusals: {},
+});
+
 /** Offers of a keyless call, one for each chain that takes signed authorizations of the price. Stores nothing. */
 export const quoteKeyless = defineRequest({
   subject: 'rpc.payments-ledger.quote-keyless.v1',
@@ -209,7 +268,7 @@ export const quoteKeyless = defineRequest({
   input: z.object({ listing: soldListing, priceMicros: microsText }),
   /** `signatures`: a compact JWS for each offer, in the same order. */
   output: z.object({ offers: z.array(keylessOffer), signatures: z.array(z.string()) }),
-  refusals: {},
+  refusals: { seller_not_payable: createOffer.refusals.seller_not_payable },
 });
 
 const ofAnotherListing = declareRefusal(
@@ -219,17 +278,18 @@ const ofAnotherListing = declareRefusal(
   { nextAction: 'fix_request', keep: ['X-Market-Relay-Request-Id'] },
 );
 
-/** The right to call the seller for a payment. It is a lease, and its fence distinguishes it from later ones. */
-const claimed = z.object({
-  outcome: z.literal('claimed'),
+/** A payment for which the holder of its call's lock may call the seller. */
+const authorized = z.object({
+  outcome: z.literal('authorized'),
   paymentId: id,
   gatewayRequestId: id,
-  fence: z.number().int(),
-  attempt: z.number().int(),
   retryUntil: timestamp,
   transactionHash: z.string().nullable(),
   /** Set if the payment is by a signed authorization that is not settled yet. */
   isSigned: z.literal(true).optional(),
+  /** Set if the ledger has to know that the call was not delivered: `releasePayment`. */
+  isReleasable: z.literal(true).optional(),
+  provider: z.string(),
   scheme: z.string(),
   network: z.string(),
   money: callMoney,
@@ -247,9 +307,8 @@ export const openKeylessPayment = defineRequest({
     gatewayRequestId: id,
     listing: soldListing,
     bodyDigest: sha256Hex,
-    leaseMs: z.number().int().min(1000).max(300_000),
-    /** The requesting process, which gets the claim of the payment unless something has to be decided first. */
-    holderId: id,
+    /** How long the call may take, in milliseconds. */
+    callMs: z.number().int().min(1000).max(300_000),
     authorization: z.string().max(16_384),
     /** If false, a payment that was opened earlier is found, and none is opened. */
     mayOpen: z.boolean(),
@@ -261,8 +320,10 @@ export const openKeylessPayment = defineRequest({
       gatewayRequestId: id,
       offer: paymentOffer,
       money: callMoney,
-      /** Null if the payment was opened before or `claimPayment` has to decide. */
-      claim: claimed.nullable(),
+      /** Null if `authorizePayment` has to decide. Only the holder of the call's lock may use it. */
+      authorized: authorized.nullable(),
+      /** An earlier signature of the wallet pays the same call, and this one was not taken: it is that call again. */
+      isJoined: z.boolean(),
     }),
     z.object({ outcome: z.literal('rejected'), reason: z.string() }),
     z.object({ outcome: z.literal('not_opened') }),
@@ -293,29 +354,30 @@ export const pendingReason = z.enum(['payment_not_seen', 'payment_not_final', 'p
 export type PendingReason = z.output<typeof pendingReason>;
 
 /**
- * Takes the right to call the seller for a paid offer. Exactly one caller holds it at a time: until it settles or
- * releases the payment, until `leaseMs` has passed, or until its holder no longer names it in `claimsHeld`. `fence`
- * grows with each claim and identifies this one. If the answer to a claim was lost, a repeated request returns
- * `in_flight`, or takes over the lost claim, because no holder names it.
+ * Says whether a payment pays for a call now, before its seller is called. It changes nothing, except that money is
+ * committed: a payment counts against the budgets of its key, and a signed authorization against the funds of its
+ * payer. The caller holds the lock of the call, so that nobody else charges or refunds the payment meanwhile.
  */
-export const claimPayment = defineRequest({
-  subject: 'rpc.payments-ledger.claim-payment.v1',
+export const authorizePayment = defineRequest({
+  subject: 'rpc.payments-ledger.authorize-payment.v1',
   repeatable: true,
+  onBehalf: true,
   input: z.object({
     relayRequestId,
     listingId: id,
     bodyDigest: sha256Hex,
-    leaseMs: z.number().int().min(1000).max(300_000),
-    /** The id of the process that claims; each start has a new one. */
-    holderId: id,
+    /** How long the call may take, in milliseconds. A signed authorization must still be good afterwards. */
+    callMs: z.number().int().min(1000).max(300_000),
     /**
      * A decoded `PAYMENT-SIGNATURE` as JSON text, which pays an offer for which no money has arrived. It is charged
      * only when the answer is settled.
      */
     authorization: z.string().max(16_384).optional(),
+    /** A job asks and no buyer, who has therefore not got the answer of a completed call. */
+    isResumed: z.literal(true).optional(),
   }),
   output: z.discriminatedUnion('outcome', [
-    claimed,
+    authorized,
     /** Already charged: the stored result of this call is the answer. */
     z.object({
       outcome: z.literal('completed'),
@@ -324,14 +386,16 @@ export const claimPayment = defineRequest({
     }),
     /** The authorization does not pay this offer. Nothing was charged, and the offer can still be paid. */
     z.object({ outcome: z.literal('rejected'), reason: z.string(), offer: paymentOffer }),
-    /** Another attempt holds the claim. */
-    z.object({ outcome: z.literal('in_flight'), gatewayRequestId: id }),
+    /** Another payment pays the same call, and the authorization was not taken. */
+    z.object({ outcome: z.literal('joined'), relayRequestId }),
     z.object({
       outcome: z.literal('pending'),
       gatewayRequestId: id,
       retryAfterSeconds: z.number().int(),
       reason: pendingReason,
     }),
+    /** The wallet that signed pays the same call under another account. Nothing of this signature is taken. */
+    z.object({ outcome: z.literal('under_way') }),
     /** Nothing was paid, and nothing is on its way. The offer can still be paid. */
     z.object({ outcome: z.literal('unpaid'), offer: paymentOffer }),
     z.object({ outcome: z.literal('underpaid'), offer: paymentOffer, received: z.string(), missing: z.string() }),
@@ -365,26 +429,27 @@ export const claimPayment = defineRequest({
 });
 
 /**
- * Charges for a delivered answer: payment, journal, both receipts and the event in one transaction. Repeating it
- * changes nothing.
+ * Charges for a delivered answer: payment, journal, both receipts and the event in one transaction. A payment is charged
+ * once; repeating it, by whoever, returns the first result.
  */
 export const settlePayment = defineRequest({
   subject: 'rpc.payments-ledger.settle-payment.v1',
   repeatable: true,
   input: z.object({
     paymentId: id,
-    fence: z.number().int(),
     gatewayRequestId: id,
     sellerStatusCode: z.number().int(),
     latencyMs: z.number().int(),
     requestDigest: sha256Hex,
     responseDigest: sha256Hex,
-    /** The value from the claim. If it is left out, the ledger looks it up. */
+    /** The value from the authorization. If it is left out, the ledger looks it up. */
     isSigned: z.literal(true).optional(),
+    /** Set by a job, which settles an answer that no request waits for. */
+    isResumed: z.literal(true).optional(),
   }),
   output: z.object({ paymentId: id, completedAt: timestamp, transfer: authorizedTransfer.nullable().default(null) }),
   refusals: {
-    claim_lost: declareRefusal('conflict', 'Another attempt took this payment over', z.object({})),
+    not_payable: declareRefusal('conflict', 'This payment pays for nothing any more', z.object({})),
     /** Nothing was charged; the offer can be paid again. */
     settlement_refused: declareRefusal(
       'conflict',
@@ -401,15 +466,20 @@ export const settlePayment = defineRequest({
 });
 
 /**
- * Releases the claim after an answer that was not billable. The payment stays valid for the same call. Repeating it
- * changes nothing.
+ * After a call that was not billable, a signed authorization counts against neither the funds of its payer nor a budget
+ * until it is authorized again. If this is lost, it counts for as long as the call might have taken. A client without a
+ * key would sign for another call: what has arrived from it is owed back at once.
  */
 export const releasePayment = defineRequest({
   subject: 'rpc.payments-ledger.release-payment.v1',
   repeatable: true,
-  input: z.object({ paymentId: id, fence: z.number().int() }),
-  output: z.object({ retryUntil: timestamp }),
-  refusals: { claim_lost: settlePayment.refusals.claim_lost },
+  input: z.object({
+    paymentId: id,
+    /** The seller failed, or takes no calls: what has arrived is owed back to a buyer who cannot repeat the call. */
+    isUndelivered: z.literal(true).optional(),
+  }),
+  output: z.object({ isOwedBack: z.literal(true).optional() }),
+  refusals: {},
 });
 
 export const sandboxOutcome = z.enum(['paid', 'pending', 'underpaid', 'overpaid', 'late', 'failed']);
@@ -422,12 +492,12 @@ export const paySandbox = defineRequest({
     relay_request_id: relayRequestId,
     status: z.string(),
     outcome: sandboxOutcome,
-    received_amount: z.string(),
-    currency,
+    received_amount: z.string().describe('What arrived, in whole units of `currency`, as decimal text.'),
+    currency: currency.describe('The asset that was paid; `received_amount` is in it.'),
     transaction_hash: z.string(),
   }),
   refusals: {
-    payment_not_found: claimPayment.refusals.payment_not_found,
+    payment_not_found: authorizePayment.refusals.payment_not_found,
     budget_exceeded: budgetExceeded,
     sandbox_only: declareRefusal('not-found', 'Sandbox payments are available in sandbox mode only', z.object({})),
     offer_not_payable: declareRefusal(

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { defineRequest, declareRefusal } from '../define.js';
 import { id, timestamp } from '../shared/index.js';
 
-const usd = z.string().describe('US dollars as decimal text, exact to the micro; negative where it is owed.');
+/** Exact to the micro; negative where it is owed. */
+const usd = (what: string) => z.string().describe(`${what}, in US dollars as decimal text.`);
 
 /** A payment as operators find it. */
 export const paymentSummary = z.object({
@@ -12,9 +13,9 @@ export const paymentSummary = z.object({
   rail: z.string(),
   scheme: z.string(),
   network: z.string(),
-  currency: z.string(),
-  gross_usd: usd,
-  fee_usd: usd,
+  currency: z.string().describe('The asset that is paid; `amount` and `received_amount` are in it.'),
+  gross_usd: usd('The price'),
+  fee_usd: usd('The fee of the marketplace in the price'),
   buyer_id: id,
   seller_id: id.nullable(),
   listing: z.object({ id, name: z.string(), slug: z.string() }).nullable(),
@@ -45,8 +46,8 @@ export const inspectPayment = defineRequest({
   output: paymentSummary.extend({
     pay_to: z.string(),
     payee: z.string(),
-    amount: z.string(),
-    received_amount: z.string(),
+    amount: z.string().describe('What was asked for, in whole units of `currency`, as decimal text.'),
+    received_amount: z.string().describe('What arrived, in whole units of `currency`, as decimal text.'),
     expires_at: timestamp,
     retry_until: timestamp.nullable(),
     authorizations: z.array(
@@ -67,7 +68,7 @@ export const inspectPayment = defineRequest({
         account: z.string(),
         type: z.string(),
         direction: z.enum(['debit', 'credit']),
-        amount_usd: usd,
+        amount_usd: usd('What was booked'),
         recorded_at: timestamp,
       }),
     ),
@@ -82,18 +83,27 @@ export const getMoneyOverview = defineRequest({
   input: z.object({}),
   output: z.object({
     days: z
-      .array(z.object({ day: z.string(), payments: z.number().int(), volume_usd: usd, revenue_usd: usd }))
+      .array(
+        z.object({
+          day: z.string(),
+          payments: z.number().int(),
+          volume_usd: usd('Prices of these sales'),
+          revenue_usd: usd('Fees on them'),
+        }),
+      )
       .describe('The last 14 days of UTC, oldest first: sales that were completed.'),
-    refunds_due: z.object({ payments: z.number().int(), amount_usd: usd }),
-    fees_due_usd: usd.describe('Owed by sellers that their buyers paid themselves.'),
-    payable_usd: usd.describe('Owed to sellers.'),
-    unexplained_usd: usd.describe('The sum of all balances, which is zero.'),
+    refunds_due: z
+      .object({ payments: z.number().int(), amount_usd: usd('What is owed back') })
+      .describe('Payments whose money is owed back, and how much it is.'),
+    fees_due_usd: usd('Fees that sellers owe whose buyers paid them directly'),
+    payable_usd: usd('What is owed to sellers'),
+    unexplained_usd: usd('The sum of all balances, which has to be zero'),
     rails: z.array(
       z.object({
         id: z.string(),
         open: z.number().int().describe('Payments that are neither completed nor given up.'),
         overdue: z.number().int().describe('Of those, what should have ended more than ten minutes ago.'),
-        refunds_due: z.number().int(),
+        refunds_due: z.number().int().describe('The number of its payments whose money is owed back.'),
         settling: z.number().int(),
         oldest_settlement_seconds: z.number().nullable(),
       }),

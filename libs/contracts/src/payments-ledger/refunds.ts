@@ -16,7 +16,7 @@ export const refundView = z.object({
   status: refundStatus,
   reason: refundReason,
   owed_by: refundDebtor,
-  amount: usdAmount,
+  amount: usdAmount.describe('What is owed back, in US dollars; it is paid in as much USDC.'),
   listing: z.object({ id, name: z.string(), slug: z.string() }),
   network: z.string().describe('Where it is paid, in USDC.'),
   wallet: z
@@ -24,7 +24,7 @@ export const refundView = z.object({
     .nullable()
     .describe("The buyer's; null until it is known, and while the buyer has none of that kind of chain."),
   transaction_hash: z.string().nullable(),
-  due_since: timestamp,
+  due_since: timestamp.describe('Since when it is owed.'),
   pay_by: timestamp.nullable().describe('What a seller has not paid by then takes its paid listings off the market.'),
   refunded_at: timestamp.nullable(),
 });

@@ -23,7 +23,7 @@ export const subscriptionView = z.object({
   listing_id: id,
   status: subscriptionStatus,
   pricing_model: pricingModel,
-  pricing_amount: z.number(),
+  pricing_amount: z.number().describe('The price of one period in US dollars.'),
   current_period_end: timestamp.nullable(),
   created_at: timestamp,
 });
@@ -43,10 +43,10 @@ export const subscriptionOffer = z.object({
   /** `pending`, `underpaid` or `verified`. */
   status: z.string(),
   requirements: paymentRequirements,
-  fees: feesView,
+  fees: feesView.describe('The price, the fee and what the seller receives of it, in US dollars.'),
   provider: z.string(),
-  /** Null if the route takes no signed authorization. */
-  x402: exactRequirements.nullable().default(null),
+  /** One for each chain whose signed authorization pays the offer, its own first; empty if no signature pays it. */
+  x402: z.array(exactRequirements),
 });
 
 /** The state of a payment. `transaction_hash` is null until money has arrived. */
@@ -57,12 +57,12 @@ export const paymentView = z.object({
   purpose: z.enum(['call', 'subscription']),
   transaction_hash: z.string().nullable(),
   requirements: paymentRequirements,
-  fees: feesView,
+  fees: feesView.describe('The price, the fee and what the seller receives of it, in US dollars.'),
   listing: z.object({ id, name: z.string(), slug: z.string() }),
-  /** In whole units of the currency. */
-  received_amount: z.string(),
-  /** The part of it that is owed back to the buyer, in US dollars; its adjustment is in GET /ledger. */
-  refund_due_amount: z.number(),
+  received_amount: z.string().describe('What arrived, in whole units of `requirements.currency`, as decimal text.'),
+  refund_due_amount: z
+    .number()
+    .describe('The part of it that is owed back to the buyer, in US dollars; its adjustment is in GET /ledger.'),
   created_at: timestamp,
   completed_at: timestamp.nullable(),
 });
@@ -178,9 +178,13 @@ export const verifyPayment = defineRequest({
       .describe('Of the payment, as its requirements name it; either this or payload.'),
     /** A PaymentPayload of x402 v2, as the client sent it. */
     payload: z.record(z.string(), z.unknown()).optional(),
-    scheme: text(0, 64).optional().describe('Of the payment, where it is known.'),
+    scheme: text(0, 64)
+      .optional()
+      .describe('deposit or exact, as it was paid; refused if it is not that of the payment.'),
     network: text(0, 128).optional().describe('CAIP-2 id of the chain that was paid on.'),
-    transactionHash: text(0, 128).optional().describe('Of the transaction that paid.'),
+    transactionHash: text(0, 128)
+      .optional()
+      .describe('The transaction that paid, on Solana its signature; refused if another one did.'),
   }),
   output: z.discriminatedUnion('outcome', [
     z.object({

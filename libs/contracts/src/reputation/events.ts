@@ -42,13 +42,13 @@ export const accountEvent = z.object({
 });
 export type AccountEvent = z.output<typeof accountEvent>;
 
-/** Lists the caller's events after `after`, oldest first. */
+/** Lists a page of the caller's events after `after`, oldest first. An id that is ahead of all of them starts over. */
 export const listEvents = defineRequest({
   subject: 'rpc.reputation.list-events.v1',
   repeatable: true,
-  input: z.object({ after: eventCursor, limit: z.number().int().min(1).max(100) }),
-  /** `latest` is the id of the account's latest event, from which a reader of only new events starts. */
-  output: z.object({ items: z.array(accountEvent), hasMore: z.boolean(), latest: eventId.optional() }),
+  input: z.object({ after: eventCursor, page: z.number().int().min(1), limit: z.number().int().min(1).max(100) }),
+  /** `latest` is the id of the account's latest event; `total` counts all stored ones. */
+  output: z.object({ items: z.array(accountEvent), hasMore: z.boolean(), latest: eventId, total: z.number().int() }),
   refusals: {},
 });
 

@@ -35,7 +35,7 @@ export const createReview = defineRequest({
   refusals: {
     text_invalid: declareRefusal(
       'invalid',
-      'A text contains characters that cannot be stored',
+      'A text contains control, direction or invisible characters',
       z.object({ field: z.string(), problem: z.string() }),
       { nextAction: 'fix_request' },
     ),
@@ -53,6 +53,12 @@ export const createReview = defineRequest({
       'Only who paid for a delivered call of this listing, or subscribed to it, may review it; refunded and unbilled calls do not count',
       z.object({}),
       { nextAction: 'use_direct_gateway' },
+    ),
+    free_calls_not_reviewed: declareRefusal(
+      'forbidden',
+      'Calls of this listing cost nothing, and only what was bought is reviewed',
+      z.object({}),
+      { nextAction: 'do_not_retry' },
     ),
     review_window_closed: declareRefusal(
       'forbidden',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { declareRefusal, defineRequest } from '../define.js';
+import { declareRefusal, defineEvent, defineRequest } from '../define.js';
 import { id, timestamp } from '../shared/index.js';
 
 const scale = z.number().min(0).max(1000);
@@ -18,9 +18,11 @@ export const agentScore = z.object({
   /** Why the score is provisional; null if it is not. */
   provisional: z
     .object({
-      reason: z.enum(['no_transactions', 'few_transactions', 'few_independent_buyers']),
+      reason: z.enum(['no_transactions', 'few_transactions', 'few_independent_buyers', 'no_fees_received']),
       transactions: z.number().int(),
       required: z.number().int(),
+      buyers: z.number().optional().describe('With few_independent_buyers: how many it counts as, by their weights.'),
+      required_buyers: z.number().int().optional().describe('With few_independent_buyers: how many it takes.'),
     })
     .nullable(),
   components: z.object({ reliability: scale, accuracy: scale, volume: scale, longevity: scale, reputation: scale }),
@@ -61,4 +63,10 @@ export const getScore = defineRequest({
   input: z.object({ agentId: id }),
   output: agentScore,
   refusals: { agent_not_found: declareRefusal('not-found', 'No such agent', z.object({})) },
+});
+
+/** How popular a listing is, from 0 to 10⁹; a consumer keeps the highest version that it saw. */
+export const listingPopularityMeasured = defineEvent({
+  subject: 'evt.reputation.listing-popularity-measured.v1',
+  payload: z.object({ listingId: id, version: z.number().int(), popularity: z.number().int().min(0) }),
 });

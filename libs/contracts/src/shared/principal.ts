@@ -6,8 +6,7 @@ export const accountType = z.enum(['agent', 'human']);
 export type AccountType = z.output<typeof accountType>;
 
 /**
- * The authenticated caller, as determined by the edge. Services trust it, because the broker lets only declared callers
- * send requests.
+ * The authenticated caller, as determined by the edge, which signs it where it crosses a broker.
  */
 export const principal = z.object({
   accountId: id,

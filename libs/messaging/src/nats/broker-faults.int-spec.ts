@@ -8,6 +8,7 @@ import { natsHarness, type NatsHarness } from '../../test/fixtures/harnesses.js'
 import { newRequestContext } from '../request-context.js';
 import type { EventRecord, RequestEnvelope } from '../envelope.js';
 import { MessageBus } from '../message-bus.js';
+import { progressSubject } from './requests-in-progress.js';
 
 Logger.overrideLogger(false);
 
@@ -28,7 +29,7 @@ describeNeeding('nats-server')('a broker', () => {
   const listen = async (): Promise<number[]> => {
     const received: number[] = [];
     await (
-      await harness.connect('gateway')
+      await harness.connect('api-gateway')
     ).consumeEvents(
       happened.subject,
       async (events) => void received.push(...events.map(({ payload }) => (payload as { n: number }).n)),
@@ -39,11 +40,13 @@ describeNeeding('nats-server')('a broker', () => {
   it('that is killed and comes back: requests are unavailable meanwhile and answered after, no event is lost', async () => {
     const replica = await startReplica('only', await harness.connect('catalog'));
     const emitter = await harness.connect('catalog');
-    const bus = new MessageBus(await harness.connect('gateway'), testTopology.gateway);
+    const bus = new MessageBus(await harness.connect('api-gateway'), testTopology['api-gateway']);
     const received = await listen();
     await emitter.publishEvents([event(1)]);
 
+    expect(emitter.disconnectedSince).toBeNull();
     await harness.server.kill();
+    await eventually(() => expect(emitter.disconnectedSince).toEqual(expect.any(Number)));
     const refused = await bus
       .request(echo, { text: 'x' }, newRequestContext({ budgetMs: 500 }))
       .catch((error: unknown) => error);
@@ -55,13 +58,14 @@ describeNeeding('nats-server')('a broker', () => {
       withinMs: 20_000,
     });
     await eventually(() => emitter.publishEvents([event(2)]), { withinMs: 20_000 });
+    await eventually(() => expect(emitter.disconnectedSince).toBeNull());
     await eventually(() => expect(new Set(received)).toEqual(new Set([1, 2])), { withinMs: 20_000 });
     await replica.close();
   }, 90_000);
 
   it("that is killed takes nobody's time: who waits for an answer is told at once that there will be none", async () => {
     const replica = await startReplica('only', await harness.connect('catalog'));
-    const bus = new MessageBus(await harness.connect('gateway'), testTopology.gateway);
+    const bus = new MessageBus(await harness.connect('api-gateway'), testTopology['api-gateway']);
     const waiting = bus.request(wait, { ticket: 'lost' }, newRequestContext()).catch((error: unknown) => error);
     await eventually(() => expect(replica.log.held.has('lost')).toBe(true));
     await harness.server.kill();
@@ -76,7 +80,7 @@ describeNeeding('nats-server')('a broker', () => {
   it('outlives a process: who waits for it learns within two seconds that it is gone; who waits for another is not disturbed', async () => {
     const [gone, other] = [await harness.connect('catalog'), await harness.connect('catalog')];
     const replicas = [await startReplica('gone', gone), await startReplica('other', other)];
-    const bus = new MessageBus(await harness.connect('gateway'), testTopology.gateway);
+    const bus = new MessageBus(await harness.connect('api-gateway'), testTopology['api-gateway']);
     const tickets = Array.from({ length: 20 }, (_, n) => `${n}`);
     const answers = tickets.map((ticket) =>
       bus.request(wait, { ticket }, newRequestContext()).catch((error: unknown) => error),
@@ -96,7 +100,7 @@ describeNeeding('nats-server')('a broker', () => {
 
   it('that carries many large answers at once loses none, though reading takes longer than the silence of a dead process', async () => {
     const replica = await startReplica('only', await harness.connect('catalog'));
-    const bus = new MessageBus(await harness.connect('gateway'), testTopology.gateway);
+    const bus = new MessageBus(await harness.connect('api-gateway'), testTopology['api-gateway']);
     const text = '"\\\n€'.repeat(1_048_576 / 6);
     const answers = await Promise.allSettled(
       Array.from({ length: 64 }, () => bus.request(slowEcho, { text }, newRequestContext({ budgetMs: 60_000 }))),
@@ -118,7 +122,7 @@ describeNeeding('nats-server')('a broker', () => {
 
   it('that carries garbage stops nobody', async () => {
     const replica = await startReplica('only', await harness.connect('catalog'));
-    const bus = new MessageBus(await harness.connect('gateway'), testTopology.gateway);
+    const bus = new MessageBus(await harness.connect('api-gateway'), testTopology['api-gateway']);
     const received = await listen();
     const [asker, emitter] = await Promise.all([rawConnection(harness, 'gateway'), rawConnection(harness, 'catalog')]);
     for (const garbage of [
@@ -153,10 +157,31 @@ describeNeeding('nats-server')('a broker', () => {
       },
     });
     await answering.flush();
-    const bus = new MessageBus(await harness.connect('gateway'), testTopology.gateway);
+    const bus = new MessageBus(await harness.connect('api-gateway'), testTopology['api-gateway']);
     for (const ticket of ['1', '2', '3'])
       expect(await bus.request(wait, { ticket }, newRequestContext())).toEqual({ ticket });
     await answering.close();
+  });
+
+  it('tells nobody but the two where a request is answered', async () => {
+    const watching = await rawConnection(harness, 'api-gateway');
+    const replica = await startReplica('only', await harness.connect('catalog'));
+    const bus = new MessageBus(await harness.connect('api-gateway'), testTopology['api-gateway']);
+    const progress: string[] = [];
+    const inboxes: string[] = [];
+    watching.subscribe(progressSubject('catalog'), {
+      callback: (_error, message) => void progress.push(message.string()),
+    });
+    watching.subscribe('_INBOX_api_gateway.>', { callback: (_error, { subject }) => void inboxes.push(subject) });
+    await watching.flush();
+    const asked = bus.request(wait, { ticket: 'x' }, newRequestContext());
+    await eventually(() => expect(progress.some((text) => text !== '[]')).toBe(true));
+    replica.log.held.get('x')!();
+    await asked;
+    await eventually(() => expect(inboxes).toHaveLength(1));
+    expect(progress.join()).not.toContain(inboxes[0]!.split('.')[1]);
+    await watching.close();
+    await replica.close();
   });
 });
 

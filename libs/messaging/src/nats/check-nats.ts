@@ -1,10 +1,13 @@
 import type { ServiceName, ServiceTopology } from '@market/contracts';
-import { AuthorizationError, connect, nkeyAuthenticator, type NatsConnection } from '@nats-io/transport-node';
-import { EVENT_STREAM } from './event-stream.js';
-import { inboxPrefixOf, REQUIRED_MAX_PAYLOAD, type NatsTransportOptions } from './nats.transport.js';
+import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { isRefusedKey, REFUSED_KEY } from './broker-failure.js';
+import { EVENT_STREAM, STREAM_KEEPER } from './event-stream.js';
+import { authenticated, inboxPrefixOf, REQUIRED_MAX_PAYLOAD, type NatsTransportOptions } from './nats.transport.js';
 import { progressSubject, servicesAsked } from './requests-in-progress.js';
 
 const TIMEOUT_MS = 5_000;
+/** The part of its bytes with which a stream soon takes no further event, which may be large. */
+const FULL = 0.9;
 /** JetStream's error codes for "JetStream is not enabled", by server and by account. */
 const NO_JETSTREAM = new Set([10_039, 10_076]);
 
@@ -19,21 +22,27 @@ export async function natsProblems(
   { serves: _, ...declared }: ServiceTopology,
   { servers, nkeySeed }: NatsTransportOptions,
 ): Promise<string[]> {
-  const connection = await connect({
-    servers,
-    name: `${service} doctor`,
-    inboxPrefix: inboxPrefixOf(service),
-    timeout: TIMEOUT_MS,
-    reconnect: false,
-    ...(nkeySeed ? { authenticator: nkeyAuthenticator(new TextEncoder().encode(nkeySeed)) } : {}),
-  }).catch((error: unknown) => {
-    if (error instanceof AuthorizationError) return null;
-    throw error;
-  });
-  if (!connection)
-    return [
-      'NATS_NKEY_SEED: the server knows no user with this key, or wants a key and there is none; see deploy/nats/generate-keys.mjs',
-    ];
+  const connectTo = async (account: 'requests' | 'events') => {
+    try {
+      return await connect({
+        servers,
+        name: `${service} doctor`,
+        inboxPrefix: inboxPrefixOf(service),
+        timeout: TIMEOUT_MS,
+        reconnect: false,
+        ...authenticated(nkeySeed, account),
+      });
+    } catch (error) {
+      if (isRefusedKey(error)) return null;
+      throw error;
+    }
+  };
+  const connection = await connectTo('requests');
+  const eventConnection = connection && (await connectTo('events'));
+  if (!connection || !eventConnection) {
+    await connection?.close();
+    return [`NATS_NKEY_SEED: ${REFUSED_KEY}`];
+  }
   try {
     const carries = connection.info?.max_payload ?? 0;
     return [
@@ -41,10 +50,10 @@ export async function natsProblems(
         ? [`NATS_URL: the server carries messages of ${carries} bytes; set its max_payload to ${REQUIRED_MAX_PAYLOAD}`]
         : []),
       ...(await permissionProblems(connection, declared)),
-      ...(declared.emits.length + declared.consumes.length > 0 ? await streamProblems(connection) : []),
+      ...(declared.emits.length + declared.consumes.length > 0 ? await streamProblems(eventConnection) : []),
     ];
   } finally {
-    await connection.close();
+    await Promise.all([connection.close(), eventConnection.close()]);
   }
 }
 
@@ -63,11 +72,23 @@ async function permissionProblems(
   );
 }
 
+/** What JetStream answers to a question about a stream. */
+interface StreamAnswer {
+  error?: { code: number; err_code: number; description: string };
+  config?: { max_bytes: number };
+  state?: { bytes: number };
+}
+
 async function streamProblems(connection: NatsConnection): Promise<string[]> {
-  const { error } = await connection
+  const { error, config, state } = await connection
     .request(`$JS.API.STREAM.INFO.${EVENT_STREAM}`, '', { timeout: TIMEOUT_MS })
-    .then((message) => message.json<{ error?: { code: number; err_code: number; description: string } }>())
-    .catch((reason: unknown) => ({ error: { code: 503, err_code: 0, description: String(reason) } }));
+    .then((message) => message.json<StreamAnswer>())
+    .catch((reason: unknown): StreamAnswer => ({ error: { code: 503, err_code: 0, description: String(reason) } }));
+  if (config && state && config.max_bytes > 0 && state.bytes > config.max_bytes * FULL)
+    return [
+      `NATS_STREAM_MAX_BYTES: the stream ${EVENT_STREAM} is full (${state.bytes} of ${config.max_bytes} bytes); ` +
+        `start the services that have not handled its events, or raise it and restart ${STREAM_KEEPER}`,
+    ];
   // The first process that starts creates a missing stream.
   if (!error || error.code === 404) return [];
   return NO_JETSTREAM.has(error.err_code) || error.err_code === 0

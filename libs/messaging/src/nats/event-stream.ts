@@ -1,6 +1,7 @@
-import type { ServiceName, ServiceTopology } from '@market/contracts';
+import { topology as marketplace, type ServiceName, type ServiceTopology } from '@market/contracts';
 import {
   AckPolicy,
+  DiscardPolicy,
   jetstream,
   jetstreamManager,
   JetStreamApiError,
@@ -11,12 +12,14 @@ import {
   type JetStreamManager,
   type JsMsg,
 } from '@nats-io/jetstream';
+import { isReported } from '@market/kernel';
 import { Logger } from '@nestjs/common';
 import { headers, RequestError, type NatsConnection } from '@nats-io/transport-node';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventRecord } from '../envelope.js';
 import type { EventSink } from '../transport.js';
 import { InFlight } from '../in-flight.js';
+import { consumerPending, streamBytes, streamMaxBytes } from '../metrics.js';
 
 export const EVENT_STREAM = 'EVENTS';
 const BATCH = 256;
@@ -25,35 +28,62 @@ const RETRY_DELAY_MS = 1_000;
 const PULL_EXPIRES_MS = 5_000;
 const CLOSE_TIMEOUT_MS = 10_000;
 const NANOS_PER_SECOND = 1_000_000_000;
-const WEEK_NANOS = 7 * 24 * 3600 * NANOS_PER_SECOND;
+
+/** The bounds of the stream. A process that starts with others changes it. */
+export interface StreamSettings {
+  /** How many copies JetStream keeps of each event. */
+  replicas: number;
+  maxBytes: number;
+  maxAgeSeconds: number;
+  /** How often events that every service has handled are removed. */
+  tidyIntervalMs?: number;
+}
+
+const DEFAULTS: StreamSettings = { replicas: 1, maxBytes: 1_073_741_824, maxAgeSeconds: 7 * 24 * 3600 };
+
+/** The service that changes the stream, and removes events that every service has handled. No other may. */
+export const STREAM_KEEPER: ServiceName = 'payments-ledger';
+const TIDY_INTERVAL_MS = 15_000;
 
 /** The name of a durable consumer. The replicas of a service share it and thereby the events. */
 export const consumerName = (service: ServiceName, subject: string): string =>
   `${service}__${subject.replaceAll('.', '_')}`;
 
-/** Events over JetStream. They are kept until each consumer has received them, and are delivered at least once. */
+/** The consumers that the services of this build have. */
+const EXPECTED = new Set(
+  Object.entries(marketplace).flatMap(([service, { consumes }]) =>
+    consumes.map(({ subject }) => consumerName(service as ServiceName, subject)),
+  ),
+);
+
+/**
+ * Events over JetStream. They are kept until each consumer has handled them, and are delivered at least once. A full
+ * stream refuses further events, which wait in the outboxes of their services.
+ */
 export class EventStream {
   private readonly logger = new Logger('EventStream');
   private readonly running = new Map<string, ConsumerMessages>();
   private readonly inFlight = new InFlight();
   private closing = false;
+  private tidying: NodeJS.Timeout | undefined;
 
   private constructor(
     private readonly service: ServiceName,
     private readonly client: JetStreamClient,
     private readonly manager: JetStreamManager,
-    private readonly replicas: number,
+    private readonly settings: StreamSettings,
   ) {}
 
   static async open(
     connection: NatsConnection,
     service: ServiceName,
     topology: ServiceTopology,
-    replicas: number,
+    settings = DEFAULTS,
   ): Promise<EventStream> {
     const manager = await jetstreamManager(connection, { checkAPI: false });
-    const events = new EventStream(service, jetstream(connection), manager, replicas);
+    const events = new EventStream(service, jetstream(connection), manager, settings);
     if (topology.emits.length > 0 || topology.consumes.length > 0) await events.ensureStream();
+    if (service === STREAM_KEEPER) await events.keep();
     return events;
   }
 
@@ -92,6 +122,7 @@ export class EventStream {
 
   async close(): Promise<void> {
     this.closing = true;
+    clearInterval(this.tidying);
     await Promise.all([...this.running.values()].map((messages) => messages.close()));
     await this.inFlight.finished(CLOSE_TIMEOUT_MS);
   }
@@ -102,7 +133,7 @@ export class EventStream {
         await this.ensureStream();
         return await this.consume(subject, sink);
       } catch (error) {
-        this.logger.warn(`the consumer of ${subject} is not back yet: ${String(error)}`);
+        this.logger.debug(`the consumer of ${subject} is not back yet: ${String(error)}`);
         await delay(RETRY_DELAY_MS, undefined, { ref: false });
       }
     }
@@ -143,7 +174,7 @@ export class EventStream {
       if (readable.length > 0) await sink(readable.map(toRecord));
       readable.forEach((message) => message.ack());
     } catch (error) {
-      this.logger.warn(`events come again in ${RETRY_DELAY_MS} ms: ${String(error)}`);
+      if (!isReported(error)) this.logger.warn(`events come again in ${RETRY_DELAY_MS} ms: ${String(error)}`);
       readable.forEach((message) => message.nak(RETRY_DELAY_MS));
     }
   }
@@ -174,11 +205,62 @@ export class EventStream {
         subjects: ['evt.>'],
         storage: StorageType.File,
         retention: RetentionPolicy.Limits,
-        max_age: WEEK_NANOS,
         duplicate_window: 120 * NANOS_PER_SECOND,
-        num_replicas: this.replicas,
+        ...this.bounds,
       });
     }
+  }
+
+  private get bounds() {
+    const { replicas, maxBytes, maxAgeSeconds } = this.settings;
+    return {
+      discard: DiscardPolicy.New,
+      num_replicas: replicas,
+      max_bytes: maxBytes,
+      max_age: maxAgeSeconds * NANOS_PER_SECOND,
+    };
+  }
+
+  /** Gives an existing stream the bounds of this process, and keeps it tidy until this is closed. */
+  private async keep(): Promise<void> {
+    const { config } = await this.manager.streams.info(EVENT_STREAM);
+    const changed = Object.entries(this.bounds).filter(
+      ([name, value]) => config[name as keyof typeof config] !== value,
+    );
+    if (changed.length > 0)
+      await this.manager.streams.update(EVENT_STREAM, this.bounds).then(
+        () => this.logger.log(`the stream ${EVENT_STREAM} has new bounds: ${changed.map(String).join(' ')}`),
+        (error: unknown) => this.logger.error(`the stream ${EVENT_STREAM} keeps its bounds: ${String(error)}`),
+      );
+    this.tidying = setInterval(
+      () => void this.inFlight.track(this.tidy().catch((error: unknown) => this.logger.debug(String(error)))),
+      this.settings.tidyIntervalMs ?? TIDY_INTERVAL_MS,
+    ).unref();
+  }
+
+  /** Removes events that every consumer has handled, so that only what somebody lacks takes space. */
+  private async tidy(): Promise<void> {
+    const { state, config } = await this.manager.streams.info(EVENT_STREAM);
+    streamBytes.set(state.bytes);
+    streamMaxBytes.set(config.max_bytes);
+    consumerPending.reset();
+    const handled = new Map<string, number>();
+    for await (const consumer of this.manager.consumers.list(EVENT_STREAM)) {
+      const {
+        name,
+        num_pending: pending,
+        num_ack_pending: unacknowledged,
+        num_waiting: pulls,
+        ack_floor: floor,
+      } = consumer;
+      consumerPending.set({ consumer: name }, pending + unacknowledged);
+      // A consumer of an earlier release that nobody asks any more needs nothing. One of a later release does.
+      if (EXPECTED.has(name) || pulls > 0)
+        handled.set(name, pending + unacknowledged === 0 ? state.last_seq : floor.stream_seq);
+    }
+    if ([...EXPECTED].some((name) => !handled.has(name))) return;
+    const upTo = Math.min(...handled.values());
+    if (upTo >= state.first_seq) await this.manager.streams.purge(EVENT_STREAM, { seq: upTo + 1 });
   }
 }
 

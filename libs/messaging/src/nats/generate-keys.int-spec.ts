@@ -54,9 +54,12 @@ describeNeeding('nats-server')('deploy/nats/generate-keys.mjs', () => {
 
     const server = startOwnProcess(findProgram('nats-server', 'nats-server'), ['-c', join(out, 'nats.conf')]);
     await answersOn(port, server, { greeting: /^INFO / });
+    const edgeKey = (await readFile(join(out, 'edge.pub'), 'utf8')).trim();
+    expect(said).toContain(`NATS_EDGE_KEY=${edgeKey}`);
     const transport = natsTransport((service) => ({
       servers: [`nats://127.0.0.1:${port}`],
       nkeySeed: seeds.get(service),
+      edgeKey,
     }));
     for (const service of SERVICE_NAMES) await transport.connect(service, topology[service]);
     await transport.close();

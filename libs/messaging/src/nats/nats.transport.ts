@@ -1,20 +1,24 @@
 import type { ServiceName, ServiceTopology } from '@market/contracts';
+import { Logger } from '@nestjs/common';
 import { Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
 import {
   connect,
-  createInbox,
   nkeyAuthenticator,
   type Msg,
   type NatsConnection,
   type NodeConnectionOptions,
   type Subscription,
 } from '@nats-io/transport-node';
+import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { EventStream } from './event-stream.js';
+import { BrokerFailure } from './broker-failure.js';
+import { EventStream, type StreamSettings } from './event-stream.js';
 import type { EventRecord, ReplyEnvelope, RequestEnvelope } from '../envelope.js';
 import { InFlight } from '../in-flight.js';
-import { natsConnections, natsDisconnects } from '../metrics.js';
+import { natsConnected, natsConnections, natsDisconnects } from '../metrics.js';
 import { replyOf, RequestLost, type EventSink, type Link, type Transport } from '../transport.js';
+import { ForgedPrincipal, Principals, type SignedEnvelope } from './principals.js';
+import { edgePrivateKey, edgePublicKey, natsKeys, parseEdgeKeys } from './service-keys.js';
 import {
   LOST_AFTER_INTERVALS,
   serviceOf,
@@ -27,8 +31,9 @@ export interface NatsTransportOptions {
   servers: string[];
   /** This service's nkey seed ("SU…"). It may be absent only for a broker without authentication. */
   nkeySeed?: string;
-  /** How many copies JetStream keeps of each event. */
-  streamReplicas?: number;
+  /** The edge's public keys, comma separated; needed by every service with a seed but the edge. */
+  edgeKey?: string;
+  stream?: StreamSettings;
   /** How long a closing service may take to finish accepted requests. */
   drainMs?: number;
 }
@@ -40,6 +45,9 @@ export interface NatsTransportOptions {
 export const REQUIRED_MAX_PAYLOAD = 9 * 1024 * 1024;
 
 const RECONNECT_WAIT_MS = 250;
+
+/** The service that authenticates callers, and signs for whom each request is. */
+const EDGE: ServiceName = 'api-gateway';
 
 /** The broker's answer to a request on a subject without a subscriber. */
 const NO_RESPONDERS = 503;
@@ -59,6 +67,7 @@ class NatsRequestServer extends Server implements CustomTransportStrategy {
     private readonly options: NodeConnectionOptions,
     readonly service: ServiceName,
     private readonly drainMs: number,
+    private readonly principals: Principals | undefined,
   ) {
     super();
   }
@@ -94,23 +103,33 @@ class NatsRequestServer extends Server implements CustomTransportStrategy {
       connection.subscribe(subject, {
         queue: this.service,
         callback: (error, message) =>
-          error ? this.logger.error(error) : void this.inFlight.track(this.answer(handler, message)),
+          error ? this.logger.error(error) : void this.inFlight.track(this.answer(subject, handler, message)),
       }),
     );
     void this.announceProgress(connection);
     await processed(connection);
   }
 
-  private async answer(handler: MessageHandler, message: Msg): Promise<void> {
+  private async answer(subject: string, handler: MessageHandler, message: Msg): Promise<void> {
     const { reply = '' } = message;
     this.inProgress.add(reply);
     try {
-      message.respond(JSON.stringify(await replyOf(handler, message.json())));
+      message.respond(JSON.stringify(await this.replyTo(subject, handler, message.json())));
     } catch (error) {
       this.logger.error(error);
     } finally {
       this.hasAnswered = true;
       this.inProgress.delete(reply);
+    }
+  }
+
+  private async replyTo(subject: string, handler: MessageHandler, envelope: SignedEnvelope): Promise<ReplyEnvelope> {
+    try {
+      return await replyOf(handler, this.principals?.receive(subject, envelope) ?? envelope);
+    } catch (error) {
+      if (!(error instanceof ForgedPrincipal)) throw error;
+      this.logger.error(`${subject} [${envelope.meta.requestId}]: the principal is refused: ${error.message}`);
+      return { failed: 'invalid_message' };
     }
   }
 
@@ -126,7 +145,7 @@ class NatsRequestServer extends Server implements CustomTransportStrategy {
       await connection.flush().catch(() => undefined);
       if (connection.isClosed() || connection.isDraining()) return;
       this.hasAnswered = false;
-      connection.publish(progressSubject(this.service), JSON.stringify([...this.inProgress]));
+      connection.publish(progressSubject(this.service), JSON.stringify([...this.inProgress].map(digestOf)));
     }
   }
 }
@@ -147,11 +166,16 @@ async function processed(connection: NatsConnection): Promise<void> {
   }
 }
 
+/** What is published of the subject of an answer, which only the two who exchange it may know. */
+const digestOf = (reply: string): string => createHash('sha256').update(reply).digest('base64url');
+
 /** A request that has no answer yet. */
 interface Waiting {
   resolve: (answer: ReplyEnvelope) => void;
   reject: (reason: Error) => void;
   service: string;
+  /** Of the subject of its answer, once a progress signal was compared with it. */
+  digest?: string;
   /** The number of intervals in which no process has announced it. */
   unnamed: number;
   /** When its caller gives up, by `performance.now`. */
@@ -159,6 +183,7 @@ interface Waiting {
 }
 
 class NatsLink implements Link {
+  private readonly logger = new Logger('NATS');
   /** Requests by the subject of their answer. */
   private readonly waiting = new Map<string, Waiting>();
   /**
@@ -167,21 +192,30 @@ class NatsLink implements Link {
    */
   private readonly answering = new Set<string>();
   private readonly naming = new Set<string>();
-  private readonly inbox: string;
+  /** For each service that is asked, where it answers. No other service is told. */
+  private readonly inboxes: ReadonlyMap<string, string>;
   private requests = 0;
-  private connected = true;
+  disconnectedSince: number | null = null;
 
   constructor(
     readonly server: NatsRequestServer,
     private readonly connection: NatsConnection,
+    private readonly eventConnection: NatsConnection,
     private readonly events: EventStream,
+    private readonly principals: Principals | undefined,
     service: ServiceName,
     topology: ServiceTopology,
   ) {
-    this.inbox = createInbox(inboxPrefixOf(service));
-    connection.subscribe(`${this.inbox}.*.*`, {
-      callback: (error, message) => (error ? undefined : this.onReply(message)),
-    });
+    this.inboxes = new Map(
+      servicesAsked(topology).map((asked) => [
+        asked,
+        `${inboxPrefixOf(service)}.${randomBytes(16).toString('base64url')}.${asked}`,
+      ]),
+    );
+    for (const inbox of this.inboxes.values())
+      connection.subscribe(`${inbox}.*`, {
+        callback: (error, message) => (error ? undefined : this.onReply(message)),
+      });
     void this.watchConnection();
     void this.watchRequests();
     for (const service of servicesAsked(topology))
@@ -191,15 +225,15 @@ class NatsLink implements Link {
   }
 
   /**
-   * One subscription receives all answers. The library's own request would create a timer, headers, and an error with a
+   * One subscription receives all answers of a service. The library's own request would create a timer, headers, and an error with a
    * stack for each request.
    */
   request(subject: string, message: RequestEnvelope, withinMs: number): Promise<ReplyEnvelope> {
     return new Promise((resolve, reject) => {
-      if (!this.connected) return reject(new Error('there is no connection to NATS'));
+      if (this.disconnectedSince !== null) return reject(new Error('there is no connection to NATS'));
       const service = serviceOf(subject);
-      const reply = `${this.inbox}.${service}.${(this.requests += 1)}`;
-      this.connection.publish(subject, JSON.stringify(message), { reply });
+      const reply = `${this.inboxes.get(service)}.${(this.requests += 1)}`;
+      this.connection.publish(subject, JSON.stringify(this.principals?.send(message) ?? message), { reply });
       const until = performance.now() + withinMs;
       this.waiting.set(reply, { resolve, reject, service, unnamed: 0, until });
     });
@@ -226,20 +260,34 @@ class NatsLink implements Link {
 
   async close(): Promise<void> {
     natsConnections.delete(this.server.service);
+    natsConnected.remove({ service: this.server.service });
     await this.events.close();
+    if (!this.eventConnection.isClosed()) await this.eventConnection.drain().catch(() => undefined);
     if (!this.connection.isClosed()) await this.connection.drain().catch(() => undefined);
   }
 
   /** When the connection is lost, requests without a reply are rejected at once instead of at their deadline. */
   private async watchConnection(): Promise<void> {
     for await (const { type } of this.connection.status()) {
-      if (type === 'reconnect') this.connected = true;
+      if (type === 'reconnect') this.setConnected(true);
       if (type !== 'disconnect') continue;
-      this.connected = false;
+      this.setConnected(false);
       natsDisconnects.inc({ service: this.server.service });
       this.waiting.forEach(({ reject }) => reject(new RequestLost('the connection to NATS was lost')));
       this.waiting.clear();
     }
+  }
+
+  /** The log says once that the broker is away, and once that it is back. */
+  private setConnected(isConnected: boolean): void {
+    const { service } = this.server;
+    natsConnected.set({ service }, Number(isConnected));
+    if (isConnected && this.disconnectedSince !== null) {
+      const seconds = ((Date.now() - this.disconnectedSince) / 1_000).toFixed(1);
+      this.logger.warn(`NATS is back for ${service}, after ${seconds} s`);
+    }
+    if (!isConnected && this.disconnectedSince === null) this.logger.error(`${service} lost its connection to NATS`);
+    this.disconnectedSince = isConnected ? null : (this.disconnectedSince ?? Date.now());
   }
 
   private onReply(message: Msg): void {
@@ -251,12 +299,11 @@ class NatsLink implements Link {
     request.resolve(message.json());
   }
 
-  private onProgress(service: string, replies: string[]): void {
+  private onProgress(service: string, digests: string[]): void {
     this.naming.add(service);
-    for (const reply of replies) {
-      const request = this.waiting.get(reply);
-      if (request) request.unnamed = 0;
-    }
+    const named = new Set(digests);
+    for (const [reply, request] of this.waiting)
+      if (request.service === service && named.has((request.digest ??= digestOf(reply)))) request.unnamed = 0;
   }
 
   /**
@@ -298,37 +345,66 @@ class NatsLink implements Link {
 /** The bus over NATS: core request-reply in queue groups, JetStream for events, core publish for signals. */
 export function natsTransport(optionsFor: (service: ServiceName) => NatsTransportOptions): Transport {
   const links: NatsLink[] = [];
+  const open = async (service: ServiceName, topology: ServiceTopology): Promise<Link> => {
+    const options = optionsFor(service);
+    const principals = principalsOf(service, topology, options);
+    const common: NodeConnectionOptions = {
+      servers: options.servers,
+      name: service,
+      inboxPrefix: inboxPrefixOf(service),
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: RECONNECT_WAIT_MS,
+      timeout: 10_000,
+      noAsyncTraces: true,
+      ...authenticated(options.nkeySeed, 'requests'),
+    };
+    const connection = await connect(common);
+    assertCarriesPaidBodies(connection);
+    const eventConnection = await connect({ ...common, ...authenticated(options.nkeySeed, 'events') });
+    const link = new NatsLink(
+      new NatsRequestServer(common, service, options.drainMs ?? 10_000, principals),
+      connection,
+      eventConnection,
+      await EventStream.open(eventConnection, service, topology, options.stream),
+      principals,
+      service,
+      topology,
+    );
+    links.push(link);
+    natsConnections.set(service, connection);
+    natsConnected.set({ service }, 1);
+    return link;
+  };
   return {
-    async connect(service: ServiceName, topology: ServiceTopology): Promise<Link> {
-      const options = optionsFor(service);
-      const common: NodeConnectionOptions = {
-        servers: options.servers,
-        name: service,
-        inboxPrefix: inboxPrefixOf(service),
-        maxReconnectAttempts: -1,
-        reconnectTimeWait: RECONNECT_WAIT_MS,
-        timeout: 10_000,
-        noAsyncTraces: true,
-        ...(options.nkeySeed ? { authenticator: nkeyAuthenticator(new TextEncoder().encode(options.nkeySeed)) } : {}),
-      };
-      const connection = await connect(common);
-      assertCarriesPaidBodies(connection);
-      const link = new NatsLink(
-        new NatsRequestServer(common, service, options.drainMs ?? 10_000),
-        connection,
-        await EventStream.open(connection, service, topology, options.streamReplicas ?? 1),
-        service,
-        topology,
-      );
-      links.push(link);
-      natsConnections.set(service, connection);
-      return link;
-    },
+    connect: (service, topology) =>
+      open(service, topology).catch((error: unknown) => {
+        throw new BrokerFailure(optionsFor(service).servers, error);
+      }),
     async close() {
       await Promise.all(links.map((link) => link.close()));
     },
   };
 }
+
+/** Where the broker asks for no keys, the processes trust each other. */
+function principalsOf(
+  service: ServiceName,
+  topology: ServiceTopology,
+  { nkeySeed, edgeKey }: NatsTransportOptions,
+): Principals | undefined {
+  if (nkeySeed === undefined) return undefined;
+  if (service === EDGE)
+    return new Principals({ sign: edgePrivateKey(nkeySeed), verify: parseEdgeKeys(edgePublicKey(nkeySeed)) }, topology);
+  if (edgeKey === undefined) throw new Error(`${service} has a key and not that of the edge (NATS_EDGE_KEY)`);
+  return new Principals({ verify: parseEdgeKeys(edgeKey) }, topology);
+}
+
+/** How a service proves to the broker that it is a user of this account. */
+export const authenticated = (
+  nkeySeed: string | undefined,
+  account: 'requests' | 'events',
+): Pick<NodeConnectionOptions, 'authenticator'> =>
+  nkeySeed ? { authenticator: nkeyAuthenticator(natsKeys(nkeySeed)[account].getSeed()) } : {};
 
 /** Each service receives its answers under its own prefix. No other service may subscribe to it. */
 export const inboxPrefixOf = (service: ServiceName): string => `_INBOX_${service.replaceAll('-', '_')}`;
@@ -344,8 +420,7 @@ function assertCarriesPaidBodies(connection: NatsConnection): void {
   const carries = connection.info?.max_payload ?? 0;
   if (carries < REQUIRED_MAX_PAYLOAD) {
     throw new Error(
-      `NATS at ${connection.getServer()} carries messages of at most ${carries} bytes; ` +
-        `set max_payload to ${REQUIRED_MAX_PAYLOAD} (see deploy/nats)`,
+      `it carries messages of at most ${carries} bytes; set its max_payload to ${REQUIRED_MAX_PAYLOAD}, see deploy/nats`,
     );
   }
 }

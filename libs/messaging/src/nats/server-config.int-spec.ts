@@ -2,8 +2,9 @@ import { SERVICE_NAMES, topology, type ServiceName } from '@market/contracts';
 import { describeNeeding, eventually, startNatsServer, type NatsServer } from '@market/test-servers';
 import { createUser, type KeyPair } from '@nats-io/nkeys';
 import { connect, nkeyAuthenticator, PermissionViolationError, type NatsConnection } from '@nats-io/transport-node';
-import { consumerName, EVENT_STREAM } from './event-stream.js';
+import { consumerName, EVENT_STREAM, STREAM_KEEPER } from './event-stream.js';
 import { inboxPrefixOf } from './nats.transport.js';
+import { natsKeys, natsPublicKeys } from './service-keys.js';
 import { servicesAsked, progressSubject } from './requests-in-progress.js';
 import { natsServerConfig } from './server-config.js';
 
@@ -33,6 +34,9 @@ const STREAM_ADMIN_SUBJECTS = [
   'MSG.DELETE',
   'LEADER.STEPDOWN',
 ].map((power) => `$JS.API.STREAM.${power}.${EVENT_STREAM}`);
+const KEEPER_SUBJECTS = ['STREAM.UPDATE', 'STREAM.PURGE', 'CONSUMER.LIST'].map(
+  (power) => `$JS.API.${power}.${EVENT_STREAM}`,
+);
 const consumerPowers = ({ name, filter }: { name: string; filter: string }): string[] => [
   `$JS.API.CONSUMER.CREATE.${EVENT_STREAM}.${name}.${filter}`,
   ...['INFO', 'MSG.NEXT', 'CREATE', 'DURABLE.CREATE', 'DELETE'].map(
@@ -52,6 +56,7 @@ const PUBLISHED = [
   ...COMMON_SUBJECTS.consumers.flatMap(consumerPowers),
   `$JS.API.STREAM.CREATE.OTHER`,
   `$JS.API.CONSUMER.CREATE.${EVENT_STREAM}`,
+  `$JS.API.CONSUMER.LIST.${EVENT_STREAM}`,
   `$JS.API.CONSUMER.CREATE.${EVENT_STREAM}.stranger`,
   `$JS.API.DIRECT.GET.${EVENT_STREAM}`,
   '$JS.API.INFO',
@@ -84,22 +89,33 @@ const SUBSCRIBED = [
   ].map((subject) => ({ subject, queue: undefined })),
 ];
 
-function mayPublish(service: ServiceName): string[] {
-  const { serves, calls, emits, consumes, signals } = topology[service];
-  const usesStream = emits.length > 0 || consumes.length > 0;
+function mayPublishRequests(service: ServiceName): string[] {
+  const { serves, calls, signals } = topology[service];
   return [
-    ...subjectsOf([...calls, ...emits, ...signals]),
+    ...subjectsOf([...calls, ...signals]),
     ...(Object.keys(serves).length > 0 ? [progressSubject(service)] : []),
     ...SERVICE_NAMES.filter((caller) => servicesAsked(topology[caller]).includes(service)).map((caller) =>
       answerOf(service, caller),
     ),
+  ].sort();
+}
+
+function mayPublishEvents(service: ServiceName): string[] {
+  const { emits, consumes } = topology[service];
+  const usesStream = emits.length > 0 || consumes.length > 0;
+  return [
+    ...subjectsOf(emits),
     ...(usesStream ? STREAM_ADMIN_SUBJECTS.slice(0, 2) : []),
+    ...(service === STREAM_KEEPER ? KEEPER_SUBJECTS : []),
     ...consumersOf(service).flatMap((consumer) => {
       const [create, info, next] = consumerPowers(consumer);
       return [create!, info!, next!, consumerPowers(consumer).at(-1)!];
     }),
   ].sort();
 }
+
+const maySubscribeToEvents = (service: ServiceName): string[] =>
+  [`${inboxPrefixOf(service)}.>`, COMMON_SUBJECTS.inboxes[SERVICE_NAMES.indexOf(service)]!].sort();
 
 function maySubscribe(service: ServiceName): string[] {
   const { serves, subscribes } = topology[service];
@@ -114,10 +130,12 @@ function maySubscribe(service: ServiceName): string[] {
 
 describeNeeding('nats-server')('the permissions of a broker', () => {
   let server: NatsServer;
-  const users = Object.fromEntries(SERVICE_NAMES.map((service) => [service, createUser()])) as Record<
-    ServiceName,
-    KeyPair
-  >;
+  const seeds = Object.fromEntries(
+    SERVICE_NAMES.map((service) => [service, new TextDecoder().decode(createUser().getSeed())]),
+  ) as Record<ServiceName, string>;
+  const users = Object.fromEntries(
+    SERVICE_NAMES.map((service) => [service, natsKeys(seeds[service]).requests]),
+  ) as Record<ServiceName, KeyPair>;
   const connectAs = (user: KeyPair, inboxPrefix = '_INBOX'): Promise<NatsConnection> =>
     connect({
       servers: [server.url],
@@ -128,13 +146,19 @@ describeNeeding('nats-server')('the permissions of a broker', () => {
     });
 
   beforeAll(async () => {
-    const publicKeys = Object.fromEntries(SERVICE_NAMES.map((service) => [service, users[service].getPublicKey()]));
+    const publicKeys = Object.fromEntries(SERVICE_NAMES.map((service) => [service, natsPublicKeys(seeds[service])]));
     server = await startNatsServer({ config: (place) => natsServerConfig(publicKeys, place) });
   });
   afterAll(() => server.stop());
 
-  it.each(SERVICE_NAMES)('let %s say and hear what it declares, and nothing else', async (service) => {
-    const connection = await connectAs(users[service]);
+  it.each(
+    SERVICE_NAMES.flatMap((service) => [
+      { service, account: 'requests' as const, publishes: mayPublishRequests, hears: maySubscribe },
+      { service, account: 'events' as const, publishes: mayPublishEvents, hears: maySubscribeToEvents },
+    ]),
+  )('let $service say and hear what it declares among $account, and nothing else', async (user) => {
+    const { service, account, publishes, hears } = user;
+    const connection = await connectAs(natsKeys(seeds[service])[account]);
     const refused = { publish: new Set<string>(), subscription: new Set<string>() };
     const watching = (async () => {
       for await (const status of connection.status()) {
@@ -149,13 +173,59 @@ describeNeeding('nats-server')('the permissions of a broker', () => {
     await connection.close();
     await watching;
 
-    expect(PUBLISHED.filter((subject) => !refused.publish.has(subject)).sort()).toEqual(mayPublish(service));
+    expect(PUBLISHED.filter((subject) => !refused.publish.has(subject)).sort()).toEqual(publishes(service));
     expect(
       SUBSCRIBED.map(nameOf)
         .filter((name) => !refused.subscription.has(name))
         .sort(),
-    ).toEqual(maySubscribe(service));
+    ).toEqual(hears(service));
   });
+
+  it.each(SERVICE_NAMES.filter((service) => topology[service].consumes.length > 0))(
+    'let JetStream deliver nothing into requests with the keys of %s',
+    async (service) => {
+      const [pulled, pushed] = topology[service].consumes.map(({ subject }) => subject) as [string, string];
+      const target = topology.catalog.serves.updateListing!.subject;
+      const received: string[] = [];
+      const victim = await connectAs(users.catalog);
+      victim.subscribe(target, {
+        queue: 'catalog',
+        callback: (_error, message) => void received.push(message.string()),
+      });
+      await victim.flush();
+
+      const prefix = inboxPrefixOf(service);
+      const thief = await connectAs(natsKeys(seeds[service]).events, prefix);
+      const ask = async (subject: string, body: unknown): Promise<void> => {
+        const answer = await thief.request(subject, JSON.stringify(body), { timeout: 5_000 });
+        expect(answer.json()).not.toHaveProperty('error');
+      };
+      await ask(`$JS.API.STREAM.CREATE.${EVENT_STREAM}`, { name: EVENT_STREAM, subjects: ['evt.>'] });
+      const consume = (filter_subject: string, more: object): Promise<void> => {
+        const durable_name = consumerName(service, filter_subject);
+        const config = { filter_subject, durable_name, ack_policy: 'explicit', deliver_policy: 'all', ...more };
+        const subject = `$JS.API.CONSUMER.CREATE.${EVENT_STREAM}.${durable_name}.${filter_subject}`;
+        return ask(subject, { stream_name: EVENT_STREAM, config });
+      };
+      await consume(pushed, { deliver_subject: target });
+      await consume(pulled, {});
+      for (const subject of [pulled, pulled, pushed]) {
+        const emitter = SERVICE_NAMES.find((name) => subjectsOf(topology[name].emits).includes(subject))!;
+        const source = await connectAs(natsKeys(seeds[emitter]).events, inboxPrefixOf(emitter));
+        await source.request(subject, '{"forged":true}', { timeout: 5_000 });
+        await source.close();
+      }
+      const own = thief.subscribe(`${prefix}.pulled`, { max: 1 });
+      for (const reply of [target, `${prefix}.pulled`])
+        thief.publish(`$JS.API.CONSUMER.MSG.NEXT.${EVENT_STREAM}.${consumerName(service, pulled)}`, '', { reply });
+      thief.publish(`$JS.API.STREAM.INFO.${EVENT_STREAM}`, '', { reply: target });
+      // The same way leads to a subject of its own, so it is only the target that is out of reach.
+      for await (const message of own) expect(message.string()).toBe('{"forged":true}');
+      await victim.flush();
+      expect(received).toEqual([]);
+      await Promise.all([victim, thief].map((connection) => connection.close()));
+    },
+  );
 
   it('let nobody in without a credential, or with one of a stranger', async () => {
     await expect(connect({ servers: [server.url], reconnect: false })).rejects.toThrow(/authorization/i);

@@ -4,7 +4,8 @@ import {
   type ServiceName,
   type ServiceTopology,
 } from '@market/contracts';
-import { consumerName, EVENT_STREAM } from './event-stream.js';
+import type { NatsPublicKeys } from './service-keys.js';
+import { consumerName, EVENT_STREAM, STREAM_KEEPER } from './event-stream.js';
 import { answersOf, inboxPrefixOf, REQUIRED_MAX_PAYLOAD } from './nats.transport.js';
 import { servicesAsked, progressSubject } from './requests-in-progress.js';
 
@@ -21,7 +22,7 @@ export interface NatsServerPlace {
   topology?: Partial<Record<ServiceName, ServiceTopology>>;
 }
 
-/** The subjects that one service may publish and subscribe to. A subscription entry may end in ` <queue>`. */
+/** The subjects that one user may publish and subscribe to. A subscription entry may end in ` <queue>`. */
 interface NatsPermissions {
   publish: string[];
   subscribe: string[];
@@ -34,27 +35,22 @@ const PING_INTERVAL = '1s';
 const PINGS_UNANSWERED = 3;
 
 /**
- * Derives a service's permissions from its topology and the services that call it. Answers are allowed by their subject
+ * Derives a service's permissions for requests from its topology and its callers. Answers are allowed by their subject
  * and not with `allow_responses`, for which the server remembers every message that a service receives and could answer,
  * also every event, and which makes nats-server 2.9 read all of them again for each further message.
  */
-function natsPermissionsOf(
+function requestPermissions(
   service: ServiceName,
-  { serves, calls, emits, consumes, signals, subscribes }: ServiceTopology,
+  { serves, calls, signals, subscribes }: ServiceTopology,
   callers: ServiceName[],
 ): NatsPermissions {
   const served = Object.values(serves) as RequestContract[];
   return {
     publish: [
       ...subjects(calls),
-      ...subjects(emits),
       ...subjects(signals),
       ...callers.map((caller) => answersOf(service, caller)),
       ...(served.length > 0 ? [progressSubject(service)] : []),
-      ...(emits.length + consumes.length > 0
-        ? [`$JS.API.STREAM.INFO.${EVENT_STREAM}`, `$JS.API.STREAM.CREATE.${EVENT_STREAM}`]
-        : []),
-      ...subjects(consumes).flatMap((subject) => ownConsumer(consumerName(service, subject), subject)),
     ],
     subscribe: [
       ...subjects(served).map((subject) => `${subject} ${service}`),
@@ -65,20 +61,46 @@ function natsPermissionsOf(
   };
 }
 
+const KEEPER_SUBJECTS = ['STREAM.UPDATE', 'STREAM.PURGE', 'CONSUMER.LIST'].map(
+  (operation) => `$JS.API.${operation}.${EVENT_STREAM}`,
+);
+
+/** What a service may do in the account of events, in which JetStream is and no request. */
+function eventPermissions(service: ServiceName, { emits, consumes }: ServiceTopology): NatsPermissions {
+  return {
+    publish: [
+      ...subjects(emits),
+      ...(emits.length + consumes.length > 0
+        ? [`$JS.API.STREAM.INFO.${EVENT_STREAM}`, `$JS.API.STREAM.CREATE.${EVENT_STREAM}`]
+        : []),
+      ...(service === STREAM_KEEPER ? KEEPER_SUBJECTS : []),
+      ...subjects(consumes).flatMap((subject) => ownConsumer(consumerName(service, subject), subject)),
+    ],
+    subscribe: [`${inboxPrefixOf(service)}.>`],
+  };
+}
+
 /**
- * The configuration of a nats-server on which each service is an nkey user whose permissions follow from its topology.
+ * The configuration of a nats-server on which each service is an nkey user whose permissions follow from its topology,
+ * in an account for requests and signals, and another in an account for events.
  * There is no anonymous access, no service can read another service's answers, and none can answer for another.
  */
-export function natsServerConfig(publicKeys: Partial<Record<ServiceName, string>>, place: NatsServerPlace): string {
+export function natsServerConfig(
+  publicKeys: Partial<Record<ServiceName, NatsPublicKeys>>,
+  place: NatsServerPlace,
+): string {
   const { host = '127.0.0.1', port, storeDir, monitorPort, syncAlways = false, topology = marketplace } = place;
   const services = Object.entries(topology) as [ServiceName, ServiceTopology][];
   const users = services.map(([service, declared]) => {
-    const publicKey = publicKeys[service];
-    if (!publicKey) throw new Error(`there is no public key for ${service}`);
+    const keys = publicKeys[service];
+    if (!keys) throw new Error(`there is no public key for ${service}`);
     const callers = services
       .filter(([, { calls }]) => servicesAsked({ calls }).includes(service))
       .map(([name]) => name);
-    return user(service, publicKey, natsPermissionsOf(service, declared, callers));
+    return {
+      requests: user(service, keys.requests, requestPermissions(service, declared, callers)),
+      events: user(service, keys.events, eventPermissions(service, declared)),
+    };
   });
   return [
     `listen: ${JSON.stringify(`${host}:${port}`)}`,
@@ -87,7 +109,11 @@ export function natsServerConfig(publicKeys: Partial<Record<ServiceName, string>
     `ping_interval: ${JSON.stringify(PING_INTERVAL)}`,
     `ping_max: ${PINGS_UNANSWERED}`,
     `jetstream {\n  store_dir: ${JSON.stringify(storeDir)}${syncAlways ? '\n  sync_interval: always' : ''}\n}`,
-    `authorization {\n  timeout: ${AUTHENTICATED_WITHIN_SECONDS}\n  users = [\n${users.join('\n')}\n  ]\n}`,
+    `authorization {\n  timeout: ${AUTHENTICATED_WITHIN_SECONDS}\n}`,
+    'accounts {',
+    `  REQUESTS {\n  users = [\n${users.map(({ requests }) => requests).join('\n')}\n  ]\n  }`,
+    `  EVENTS {\n  jetstream: enabled\n  users = [\n${users.map(({ events }) => events).join('\n')}\n  ]\n  }`,
+    '}',
     '',
   ].join('\n');
 }

@@ -150,7 +150,7 @@ export class EventConsumer {
       ]);
       return;
     }
-    this.logger.error(`event ${event.id} (${event.subject}) is buried in dead_letters: ${String(error)}`);
+    this.logger.error(`event ${event.id} (${event.subject}) was moved to dead_letters: ${String(error)}`);
     await this.database.transaction(async (tx) => {
       const [mine] = await tx.query(unpark, [event.subject, event.id]);
       if (!mine) return;

@@ -1,3 +1,4 @@
+import { isReported } from '@market/kernel';
 import type { EventRecord, Link } from '@market/messaging';
 import { within } from '@market/tracing';
 import { Logger } from '@nestjs/common';
@@ -39,6 +40,7 @@ export class OutboxRelay {
   private again = false;
   private readonly stopped = new AbortController();
   private timer: NodeJS.Timeout | undefined;
+  private failures = 0;
 
   constructor(
     private readonly database: Database,
@@ -79,11 +81,25 @@ export class OutboxRelay {
       do {
         this.again = false;
         published = await this.publishBatch();
+        if (published > 0) this.worked();
       } while (published === BATCH && !this.stopped.signal.aborted);
     } catch (error) {
       this.again = false;
-      this.logger.warn(`events wait in the outbox: ${error instanceof Error ? error.message : String(error)}`);
+      this.failed(error);
     }
+  }
+
+  /** The bus may be away for long, and the relay tries once a second: only the first failure is worth a line. */
+  private failed(error: unknown): void {
+    if (isReported(error)) return;
+    this.failures += 1;
+    if (this.failures === 1)
+      this.logger.warn(`events wait in the outbox: ${error instanceof Error ? error.message : String(error)}`);
+  }
+
+  private worked(): void {
+    if (this.failures > 0) this.logger.warn(`events leave the outbox again, after ${this.failures} attempts`);
+    this.failures = 0;
   }
 
   private publishBatch(): Promise<number> {

@@ -13,15 +13,18 @@ export interface FreshDatabase {
   drop(): Promise<void>;
 }
 
-/** Creates an empty, migrated database on the server of TEST_DATABASE_URL, and opens it as its service does. */
+/**
+ * Creates an empty, migrated database on the server of TEST_DATABASE_URL, and opens it as its service does.
+ * @param through the URL at which the service reaches it, such as that of a pooler.
+ */
 export async function freshDatabase(
   definition: DatabaseDefinition,
-  options: Omit<DatabaseOptions, 'url'> = {},
+  { through = (url) => url, ...options }: Omit<DatabaseOptions, 'url'> & { through?: (url: string) => string } = {},
 ): Promise<FreshDatabase> {
   const name = `test_${definition.schema}_${randomBytes(6).toString('hex')}`;
   const url = await createDatabase(name);
   await migrate(definition, url);
-  const database = await Database.open(definition, { url, ...options });
+  const database = await Database.open(definition, { url: through(url), ...options });
   return {
     database,
     url,

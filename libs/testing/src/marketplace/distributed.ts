@@ -1,6 +1,6 @@
 import { SERVICE_NAMES, type ServiceName } from '@market/contracts';
-import { natsServerConfig } from '@market/messaging';
-import { createUser, type KeyPair } from '@nats-io/nkeys';
+import { edgePublicKey, natsPublicKeys, natsServerConfig } from '@market/messaging';
+import { createUser } from '@nats-io/nkeys';
 import { randomBytes } from 'node:crypto';
 import { freePort, type NatsServer, startNatsServer, startRedisServer } from '@market/test-servers';
 import { PostgresServer } from './postgres-server.js';
@@ -24,11 +24,10 @@ export async function startDistributed(
     for (const step of cleanup.splice(0).reverse()) await step();
   };
   try {
-    const users = Object.fromEntries(SERVICE_NAMES.map((service) => [service, createUser()])) as Record<
-      ServiceName,
-      KeyPair
-    >;
-    const publicKeys = Object.fromEntries(SERVICE_NAMES.map((service) => [service, users[service].getPublicKey()]));
+    const seeds = Object.fromEntries(
+      SERVICE_NAMES.map((service) => [service, new TextDecoder().decode(createUser().getSeed())]),
+    ) as Record<ServiceName, string>;
+    const publicKeys = Object.fromEntries(SERVICE_NAMES.map((service) => [service, natsPublicKeys(seeds[service])]));
     const postgres = await PostgresServer.start();
     cleanup.push(() => postgres.remove());
     const nats = await startNatsServer({
@@ -38,26 +37,30 @@ export async function startDistributed(
     const redis = await startRedisServer();
     cleanup.push(() => redis.stop());
 
-    const port = await freePort();
+    const ports = await Promise.all(Array.from({ length: replicas['api-gateway'] ?? 1 }, freePort));
+    const edgeUrls = ports.map((port) => `http://127.0.0.1:${port}`);
     const databaseUrl = await postgres.createDatabase('market');
     const shared = {
       DATABASE_URL: await databaseThrough(databaseUrl),
       NATS_URL: nats.url,
+      NATS_EDGE_KEY: edgePublicKey(seeds['api-gateway']),
       REDIS_URL: redis.url,
-      PUBLIC_URL: `http://localhost:${port}`,
+      PUBLIC_URL: `http://localhost:${ports[0]}`,
       ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
       PAYMENTS_LEDGER_SIGNING_KEYS: randomBytes(32).toString('base64'),
-      PORT: String(port),
       ...env,
     };
     const services = new Map<ProcessName, AppProcess>();
     for (const service of SERVICE_NAMES) {
-      const NATS_NKEY_SEED = new TextDecoder().decode(users[service].getSeed());
-      const count = service === 'api-gateway' ? 1 : (replicas[service] ?? 1);
-      for (let n = 1; n <= count; n += 1)
+      const NATS_NKEY_SEED = seeds[service];
+      for (let n = 1; n <= (replicas[service] ?? 1); n += 1)
         services.set(
           n === 1 ? service : `${service}#${n}`,
-          new AppProcess({ app: service, internalPort: await freePort(), env: { ...shared, NATS_NKEY_SEED } }),
+          new AppProcess({
+            app: service,
+            internalPort: await freePort(),
+            env: { PORT: String(ports[n - 1] ?? ports[0]), ...shared, NATS_NKEY_SEED },
+          }),
         );
     }
     const servers = new Map<ProcessName, Pick<NatsServer, 'kill' | 'restart'>>([
@@ -74,7 +77,8 @@ export async function startDistributed(
     await Promise.all([...services.values()].map((service) => service.start()));
     return {
       mode: 'distributed',
-      baseUrl: `http://127.0.0.1:${port}`,
+      baseUrl: edgeUrls[0]!,
+      edgeUrls,
       databaseUrl,
       processes: [...services.keys()],
       async kill(name, signal = 'SIGKILL') {

@@ -14,6 +14,8 @@ export interface RunningMarketplace {
   readonly mode: 'standalone' | 'distributed';
   /** `http://127.0.0.1:<port>`; the API is under `/api/v1`. */
   readonly baseUrl: string;
+  /** The base URL of each process of the edge; the first is `baseUrl`. */
+  readonly edgeUrls: readonly string[];
   /** All its data, as the owner of every schema. */
   readonly databaseUrl: string;
   /** The marketplace's own processes. */
@@ -50,6 +52,6 @@ export interface MarketplaceOptions {
    * stays the direct one.
    */
   databaseThrough?: (databaseUrl: string) => Promise<string>;
-  /** The number of processes of a service in distributed mode; one by default. The edge has one. */
-  replicas?: Partial<Record<Exclude<ServiceName, 'api-gateway'>, number>>;
+  /** The number of processes of a service in distributed mode; one by default. */
+  replicas?: Partial<Record<ServiceName, number>>;
 }

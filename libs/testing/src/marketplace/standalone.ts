@@ -29,6 +29,7 @@ export async function startStandalone(env: Record<string, string>): Promise<Runn
   return {
     mode: 'standalone',
     baseUrl: `http://127.0.0.1:${port}`,
+    edgeUrls: [`http://127.0.0.1:${port}`],
     get databaseUrl() {
       return databaseUrl;
     },

@@ -13,6 +13,7 @@ export interface Schema {
   items?: Schema;
   properties?: Record<string, Schema>;
   required?: string[];
+  allOf?: Schema[];
   anyOf?: Schema[];
   oneOf?: Schema[];
   minLength?: number;

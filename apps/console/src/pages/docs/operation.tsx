@@ -125,7 +125,7 @@ function Fields({ schema, of }: { schema: Schema; of: Description }) {
             </dt>
             <dd>
               <span className="muted">{kindOf(field, of)}. </span>
-              {of.the(field).description}
+              {field.description ?? of.the(field).description}
               {inner.properties && <Fold title={`What is in ${name}`}>{() => <Fields schema={inner} of={of} />}</Fold>}
             </dd>
           </div>
@@ -141,6 +141,13 @@ const variantsOf = ({ anyOf, oneOf }: Schema): Schema[] | undefined => anyOf ?? 
 function objectIn(schema: Schema, of: Description): Schema {
   const known = of.the(schema);
   if (known.items) return objectIn(known.items, of);
+  if (known.allOf) {
+    const parts = known.allOf.map((part) => objectIn(part, of));
+    return {
+      properties: Object.assign({}, ...parts.map(({ properties }) => properties)) as Record<string, Schema>,
+      required: parts.flatMap(({ required = [] }) => required),
+    };
+  }
   return (
     variantsOf(known)
       ?.map((variant) => objectIn(variant, of))
@@ -161,7 +168,7 @@ function kindOf(schema: Schema, of: Description): string {
         ? values.map(String).join(' | ')
         : items
           ? `list of ${kindOf(items, of)}`
-          : `${type ?? 'anything'}${format ? ` (${format})` : ''}`;
+          : `${type ?? (known.allOf ? 'object' : 'anything')}${format ? ` (${format})` : ''}`;
   const [least, most] = [minimum ?? minLength, maximum ?? maxLength];
   const bounds = least === undefined && most === undefined ? '' : `, ${least ?? 0} to ${most ?? '∞'}`;
   return `${kind}${bounds}${fallback === undefined || fallback === null ? '' : `, ${JSON.stringify(fallback)} by default`}`;

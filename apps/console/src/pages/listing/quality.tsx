@@ -31,7 +31,7 @@ export function Quality({ listing }: { listing: ListingDetail }) {
                 days={days}
                 show={percent}
                 most={1}
-                series={[{ name: 'of the paid calls', values: valuesOf('success_rate') }]}
+                series={[{ name: 'of paid calls, failures of a single buyer aside', values: valuesOf('success_rate') }]}
               />
               <LineChart
                 title="Time to answer"

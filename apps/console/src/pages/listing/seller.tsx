@@ -9,6 +9,7 @@ const WHY_PROVISIONAL: Record<string, string> = {
   no_transactions: 'Nothing was bought from it yet.',
   few_transactions: 'Few calls were bought from it, so the score says little yet.',
   few_independent_buyers: 'Few different agents bought from it, so the score says little yet.',
+  no_fees_received: 'No fee of its sales has arrived yet, so the score says little yet.',
 };
 
 /** The seller and its score. */

@@ -54,25 +54,31 @@ export class RelayApi {
   }
 
   /** `POST /quote/v2`. @throws RelayRejected, RelayUnavailable. */
-  quote(body: object): Promise<unknown> {
+  quote(body: object, buyerId: string): Promise<unknown> {
     return this.ask(
+      this.quotes.take(buyerId),
       '/quote/v2',
       { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } },
       this.quotes,
     );
   }
 
-  /** `GET /intents/status/v3`. @throws RelayRejected, RelayUnavailable. */
-  status(requestId: string): Promise<unknown> {
-    return this.ask(`/intents/status/v3?requestId=${requestId}`, {}, this.statuses);
+  /**
+   * `GET /intents/status/v3`.
+   * @param isUrgent whether Relay said itself that something changed.
+   * @throws RelayRejected, RelayUnavailable.
+   */
+  status(requestId: string, buyerId: string, isUrgent = false): Promise<unknown> {
+    const waitSeconds = this.statuses.take(buyerId, isUrgent);
+    return this.ask(waitSeconds, `/intents/status/v3?requestId=${requestId}`, {}, this.statuses);
   }
 
   private async ask(
+    waitSeconds: number,
     path: string,
     init: { method?: string; body?: string; headers?: Record<string, string> },
     budget: RequestBudget,
   ): Promise<unknown> {
-    const waitSeconds = budget.take();
     if (waitSeconds > 0) throw new RelayUnavailable('Relay is asked as often as it lets itself be asked', waitSeconds);
     return timed(
       'relay',

@@ -4,11 +4,13 @@ import { createOffer } from '@market/contracts/payments-ledger';
 import { invariant } from '@market/kernel';
 import { refuse, type RequestContext, type MessageBus } from '@market/messaging';
 import { Logger } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import type { Observation } from '../../payments/payment-state.js';
 import { minimumNotMet } from '../minimum-not-met.js';
 import {
   USDC_TERMS,
   type DraftOffer,
+  type Freshness,
   type Opening,
   type PaymentRail,
   type Route,
@@ -29,7 +31,11 @@ export interface RelayRailSettings extends RelayApiSettings {
   /** How long an offer can be paid. Relay sends back money that arrives later. */
   ttlSeconds: number;
   mostCostMicros: bigint;
+  /** How long an answer of Relay about an offer is repeated; 0 for never. */
+  statusIntervalMs: number;
 }
+
+const MAX_KNOWN = 10_000;
 
 /** The shortest time that Relay accepts. */
 const MIN_TTL_SECONDS = 600;
@@ -43,17 +49,23 @@ const SETTLED_AFTER_MS = 3_600_000;
 export class RelayRail implements PaymentRail {
   readonly id = 'relay';
   readonly external = true;
+  readonly payout: PaymentRail['payout'];
   private readonly logger = new Logger('RelayRail');
   private readonly api: RelayApi;
   private readonly ttlSeconds: number;
   /** Requests in progress by request id. Concurrent callers share one answer. */
   private readonly asked = new Map<string, Promise<RelayStatus>>();
+  /** The last answers by request id. A buyer that repeats its call gets the same one for a while. */
+  private readonly known: LRUCache<string, RelayStatus>;
 
   constructor(
     private readonly settings: RelayRailSettings,
     private readonly bus: Pick<MessageBus, 'request'>,
   ) {
+    const { chainType, network } = settings.destination;
+    this.payout = { chainType, networks: [network], isRequired: true };
     this.api = new RelayApi(settings);
+    this.known = new LRUCache({ max: MAX_KNOWN, ttl: settings.statusIntervalMs, ttlResolution: 0 });
     this.ttlSeconds = Math.max(settings.ttlSeconds, MIN_TTL_SECONDS);
   }
 
@@ -74,7 +86,7 @@ export class RelayRail implements PaymentRail {
    */
   async open(draft: DraftOffer, context: RequestContext): Promise<Opening> {
     if (draft.netMicros === 0n) throw minimumNotMet();
-    const { depositAddress: payTo, ...quoted } = await this.quote(await this.termsOf(draft, context));
+    const { depositAddress: payTo, ...quoted } = await this.quote(await this.termsOf(draft, context), draft.buyerId);
     const endsAt = Date.now() + this.ttlSeconds * 1000;
     return {
       ...quoted,
@@ -85,9 +97,9 @@ export class RelayRail implements PaymentRail {
     };
   }
 
-  async observe(offer: WatchedOffer): Promise<Observation> {
+  async observe(offer: WatchedOffer, _through?: unknown, freshness: Freshness = 'current'): Promise<Observation> {
     const isOver = Date.now() > offer.createdAt.getTime() + this.ttlSeconds * 1000 + SETTLED_AFTER_MS;
-    return observationOf(await this.ask(offer), offer.amountBaseUnits, isOver);
+    return observationOf(await this.ask(offer, freshness), offer.amountBaseUnits, isOver);
   }
 
   async disposition(offer: WatchedOffer): ReturnType<NonNullable<PaymentRail['disposition']>> {
@@ -113,25 +125,34 @@ export class RelayRail implements PaymentRail {
     return { draft, from, to, payer, payout, feeRecipient, referrer, ttlSeconds: this.ttlSeconds, mostCostMicros };
   }
 
-  private async quote(terms: QuoteTerms): Promise<QuotedOffer> {
+  private async quote(terms: QuoteTerms, buyerId: string): Promise<QuotedOffer> {
     try {
-      return readQuote(await this.api.quote(quoteRequest(terms)), terms);
+      return readQuote(await this.api.quote(quoteRequest(terms), buyerId), terms);
     } catch (error) {
       this.logger.warn(`no offer from ${terms.from.network} ${terms.from.currency}: ${(error as Error).message}`);
       throw quoteRefusal(error, this.id);
     }
   }
 
-  private ask({ relayRequestId, route }: WatchedOffer): Promise<RelayStatus> {
+  private ask(
+    { relayRequestId, buyerId, route }: WatchedOffer,
+    freshness: Freshness = 'current',
+  ): Promise<RelayStatus> {
+    const known = freshness === 'recent' ? this.known.get(relayRequestId) : undefined;
+    if (known) return Promise.resolve(known);
+    const { chainId } = knownAsset(route);
     const asked =
       this.asked.get(relayRequestId) ??
-      this.status(relayRequestId, knownAsset(route).chainId).finally(() => this.asked.delete(relayRequestId));
+      this.api
+        .status(relayRequestId, buyerId, freshness === 'announced')
+        .then((answer) => {
+          const status = readStatus(answer, chainId);
+          if (this.settings.statusIntervalMs > 0) this.known.set(relayRequestId, status);
+          return status;
+        })
+        .finally(() => this.asked.delete(relayRequestId));
     this.asked.set(relayRequestId, asked);
     return asked;
-  }
-
-  private async status(relayRequestId: string, originChainId: number): Promise<RelayStatus> {
-    return readStatus(await this.api.status(relayRequestId), originChainId);
   }
 }
 

@@ -5,6 +5,7 @@ import type { Observation } from '../../payments/payment-state.js';
 import { USDC } from '../assets.js';
 import {
   baseUnitsOf,
+  PLAY_RAIL,
   USDC_TERMS,
   type DraftOffer,
   type ExactPayee,
@@ -15,6 +16,8 @@ import {
 } from '../payment-rail.js';
 import type { SellerWallets } from '../seller-wallets.js';
 import { evmRequirements } from '../x402/exact-evm.js';
+import { Facilitators } from '../x402/facilitators.js';
+import { knownDomain } from '../x402/token-facts.js';
 import { SandboxFacilitator } from '../x402/sandbox-facilitator.js';
 
 /**
@@ -30,6 +33,8 @@ const transfersTo = sql(
 );
 
 const BASE_SEPOLIA = 'eip155:84532';
+const PLAY_USDC = USDC[BASE_SEPOLIA] as Address;
+const PLAY_DOMAIN = knownDomain(BASE_SEPOLIA, PLAY_USDC)!;
 const SOLANA_DEVNET = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
 /** Addresses that nobody owns. Money sent to them on a real chain is lost. */
 const PLAY_ADDRESS: Record<string, string> = {
@@ -66,7 +71,7 @@ const ROUTES: (Route & { unitPriceMicros: bigint })[] = [
  * same as with real money.
  */
 export class SandboxRail implements PaymentRail {
-  readonly id = 'sandbox';
+  readonly id = PLAY_RAIL;
   readonly prunable = true;
   readonly authoritative = true;
   readonly local = true;
@@ -76,10 +81,20 @@ export class SandboxRail implements PaymentRail {
     private readonly database: Database,
     private readonly facilitator: SandboxFacilitator,
     private readonly sellers: SellerWallets | null,
+    private readonly minimumX402Micros: bigint,
   ) {}
 
+  get payout(): PaymentRail['payout'] {
+    return this.sellers && { chainType: 'evm', networks: [BASE_SEPOLIA], isRequired: false };
+  }
+
   routes(): Route[] {
-    return ROUTES;
+    const [usdc, ...others] = ROUTES;
+    return [
+      usdc!,
+      { ...usdc!, scheme: 'exact', minimumMicros: this.minimumX402Micros, isDefaultOnly: true },
+      ...others,
+    ];
   }
 
   async open(
@@ -110,9 +125,8 @@ export class SandboxRail implements PaymentRail {
   readonly exact: NonNullable<PaymentRail['exact']> = {
     payTo: this.sellers ? null : PLAY_PAYEE,
     payeesOf: (sellerIds, context) => this.payeesOf(sellerIds, context),
-    requirements: (offer) =>
-      offer.route.currency === 'USDC' ? evmRequirements(offer, USDC[BASE_SEPOLIA] as Address) : null,
-    facilitator: this.facilitator,
+    requirements: (offer) => (offer.route.currency === 'USDC' ? evmRequirements(offer, PLAY_USDC, PLAY_DOMAIN) : null),
+    facilitators: new Facilitators(() => [this.facilitator]),
     witness: {
       balanceOf: () => Promise.resolve(maxUint256),
       settlementOf: (held, requirements) => this.facilitator.settlementOf(held, requirements),

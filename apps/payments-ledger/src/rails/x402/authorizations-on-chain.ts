@@ -86,6 +86,10 @@ export class AuthorizationsOnChain implements SettlementWitness {
     }
   }
 
+  isWatched(): boolean {
+    return this.servers.length > 0;
+  }
+
   /** Also true if the payer has cancelled the authorization. */
   async isUsed({ payer, nonce }: HeldAuthorization, { asset }: ExactRequirements): Promise<boolean> {
     const [server] = this.servers;

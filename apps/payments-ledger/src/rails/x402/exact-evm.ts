@@ -3,7 +3,7 @@ import { recover } from 'tiny-secp256k1';
 import { bytesToHex, getAddress, hashTypedData, hexToBytes, isAddressEqual, type Address, type Hex } from 'viem';
 import { publicKeyToAddress } from 'viem/accounts';
 import type { EvmPayload, ExactRequirements, TermsCheck, Rejected, SignableOffer } from './exact-payment.js';
-import { usdcDomain } from './usdc-domain.js';
+import type { TokenDomain } from './token-facts.js';
 
 type EvmRejection =
   | 'invalid_exact_evm_signature'
@@ -30,10 +30,12 @@ const AUTHORIZATION_SECONDS = 600;
  * The terms that a client signs by EIP-3009 on an EVM chain. Source: schemes/exact/scheme_exact_evm.md of
  * github.com/coinbase/x402.
  * @param asset the contract of USDC on the route's chain.
+ * @param domain what the contract takes signatures for.
  */
 export const evmRequirements = (
   { relayRequestId, route: { network }, amountBaseUnits, payTo }: SignableOffer,
   asset: Address,
+  domain: TokenDomain,
 ): ExactRequirements => ({
   scheme: 'exact',
   network,
@@ -41,7 +43,7 @@ export const evmRequirements = (
   asset,
   payTo: getAddress(payTo),
   maxTimeoutSeconds: AUTHORIZATION_SECONDS,
-  extra: { ...usdcDomain(network), relayRequestId },
+  extra: { ...domain, relayRequestId },
 });
 
 const rejected = (reason: EvmRejection): Rejected => ({ valid: false, reason });

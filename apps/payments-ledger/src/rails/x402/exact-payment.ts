@@ -25,7 +25,7 @@ export interface ExactRequirements {
     /** Solana: the memo of the transaction, which identifies the offer on the chain. */
     memo?: string;
     relayRequestId: string;
-    /** Keyless offers: the sealed terms. */
+    /** Keyless offers: the offer token. */
     offer?: string;
   };
 }

@@ -23,6 +23,8 @@ const find = sql(
  */
 @Injectable()
 export class SandboxFacilitator extends Facilitator {
+  readonly id = 'sandbox';
+
   constructor(private readonly database: Database) {
     super();
   }

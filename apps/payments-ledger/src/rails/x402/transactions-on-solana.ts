@@ -63,6 +63,10 @@ export class TransactionsOnSolana implements SettlementWitness {
     }
   }
 
+  isWatched(): boolean {
+    return this.servers.length > 0;
+  }
+
   async isUsed(held: HeldAuthorization, requirements: ExactRequirements): Promise<boolean> {
     const [server] = this.servers;
     return server ? (await this.find(server, held, requirements, 'confirmed')) !== null : false;

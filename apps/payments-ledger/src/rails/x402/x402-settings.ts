@@ -2,6 +2,7 @@ import { getAddress, isAddress, type Address } from 'viem';
 import { z } from 'zod';
 import { USDC } from '../assets.js';
 import { isSolana } from './exact-payment.js';
+import { knownDomain, type TokenDomain } from './token-facts.js';
 
 /** An EVM chain on which signed authorizations of USDC are accepted. */
 export interface X402Chain {
@@ -9,6 +10,8 @@ export interface X402Chain {
   network: string;
   chainId: number;
   usdc: Address;
+  /** What its signatures are for; undefined while only the chain can tell. */
+  domain?: TokenDomain;
   /** None, one, or two servers that must agree on the outcome of an authorization. */
   rpcUrls: string[];
 }
@@ -66,10 +69,29 @@ export const solanaChainsOf = (chains: Map<string, string[]>): SolanaChain[] =>
   });
 
 /** Returns the EVM chains among `chains` whose contract of USDC is known. */
-export const evmChainsOf = (chains: Map<string, string[]>, tokens = new Map<string, Address>()): X402Chain[] =>
+export const evmChainsOf = (
+  chains: Map<string, string[]>,
+  tokens = new Map<string, Address>(),
+  domains = new Map<string, TokenDomain>(),
+): X402Chain[] =>
   [...chains].flatMap(([network, rpcUrls]) => {
     const usdc = tokens.get(network) ?? USDC[network];
     return usdc === undefined || isSolana(network)
       ? []
-      : { network, chainId: Number(network.slice('eip155:'.length)), usdc: usdc as Address, rpcUrls };
+      : {
+          network,
+          chainId: Number(network.slice('eip155:'.length)),
+          usdc: usdc as Address,
+          domain: domains.get(network) ?? knownDomain(network, usdc),
+          rpcUrls,
+        };
   });
+
+/** The chains without an RPC server. */
+export const unwatchedChains = ({ x402Chains }: { x402Chains?: Map<string, string[]> }): string[] =>
+  [...(x402Chains ?? [])].flatMap(([network, urls]) => (urls.length === 0 ? [network] : []));
+
+/** What that means. */
+export const unwatched = (network: string): string =>
+  `PAYMENTS_LEDGER_X402_CHAINS: ${network} names no RPC server, so nobody but the facilitator knows what became of a ` +
+  'signed payment; where it does not say, payments wait for `payments end`';

@@ -14,7 +14,8 @@ import {
 } from '../payment-rail.js';
 import { SellerWallets, type ChainType } from '../seller-wallets.js';
 import type { ExactRequirements } from './exact-payment.js';
-import type { Facilitator, SettlementWitness } from './facilitator.js';
+import type { SettlementWitness } from './facilitator.js';
+import type { Facilitators } from './facilitators.js';
 
 /** A network on which the rail takes signed payments. */
 export interface X402Network {
@@ -32,7 +33,7 @@ export interface X402RailSettings {
   payTo: string | SellerWallets;
   networks: X402Network[];
   minimumMicros: bigint;
-  facilitator: Facilitator;
+  facilitators: Facilitators;
 }
 
 /**
@@ -43,20 +44,26 @@ export class X402Rail implements PaymentRail {
   readonly id: string;
   readonly prunable = true;
   readonly authoritative = true;
+  readonly payout: PaymentRail['payout'];
   readonly exact: NonNullable<PaymentRail['exact']>;
   private readonly networks: Map<string, X402Network>;
 
   constructor(private readonly settings: X402RailSettings) {
     this.id = settings.id;
+    this.payout =
+      settings.payTo instanceof SellerWallets
+        ? { chainType: settings.chainType, networks: settings.networks.map(({ network }) => network), isRequired: true }
+        : null;
     this.networks = new Map(settings.networks.map((each) => [each.network, each]));
     const witnessOf = (requirements: ExactRequirements): SettlementWitness => this.networkOf(requirements).witness;
     this.exact = {
       payTo: settings.payTo instanceof SellerWallets ? null : settings.payTo,
       payeesOf: (sellerIds, context) => this.payeesOf(sellerIds, context),
-      facilitator: settings.facilitator,
+      facilitators: settings.facilitators,
       requirements: (offer, feePayer) => this.networkOf(offer.route).requirements(offer, feePayer),
       witness: {
         balanceOf: (payer, requirements) => witnessOf(requirements).balanceOf(payer, requirements),
+        isWatched: (requirements) => witnessOf(requirements).isWatched(requirements),
         isUsed: (held, requirements) => witnessOf(requirements).isUsed(held, requirements),
         isSettledBy: (hash, held, requirements) => witnessOf(requirements).isSettledBy(hash, held, requirements),
         settlementOf: (held, requirements) => witnessOf(requirements).settlementOf(held, requirements),
@@ -70,6 +77,7 @@ export class X402Rail implements PaymentRail {
       network,
       scheme: 'exact',
       minimumMicros: this.settings.minimumMicros,
+      closed: this.settings.facilitators.problemOn(network),
     }));
   }
 

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.20;
 
-/// USDC as far as it is used here: moves by the payer's signature (EIP-3009), and logs as FiatTokenV2_2 of Circle does.
+/// A payer with code (ERC-1271).
+interface Wallet {
+    function isValidSignature(bytes32 digest, bytes memory signature) external view returns (bytes4);
+}
+
+/// USDC as far as it is used here: moves by the payer's signature (EIP-3009), asks a payer that has code for it, and logs
+/// as FiatTokenV2_2 of Circle does.
 contract SignedToken {
     string public constant symbol = "USDC";
     string public constant name = "USDC";
@@ -43,7 +49,10 @@ contract SignedToken {
         require(!authorizationState[from][nonce], "FiatTokenV2: authorization is used or canceled");
         require(balanceOf[from] >= value, "ERC20: transfer amount exceeds balance");
         bytes32 digest = keccak256(abi.encodePacked("\x19\x01", DOMAIN_SEPARATOR(), keccak256(abi.encode(TRANSFER, from, to, value, validAfter, validBefore, nonce))));
-        require(ecrecover(digest, v, r, s) == from, "FiatTokenV2: invalid signature");
+        bool signed = from.code.length == 0
+            ? ecrecover(digest, v, r, s) == from
+            : Wallet(from).isValidSignature(digest, abi.encodePacked(r, s, v)) == Wallet.isValidSignature.selector;
+        require(signed, "FiatTokenV2: invalid signature");
         authorizationState[from][nonce] = true;
         balanceOf[from] -= value;
         balanceOf[to] += value;

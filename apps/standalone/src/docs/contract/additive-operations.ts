@@ -21,6 +21,7 @@ export const additiveOperations: Record<string, string> = {
   'POST /webhooks/relay': 'where Relay, which carries payments between chains, says that one has moved',
   'POST /sandbox/payments/{relayRequestId}/pay': 'pays an offer where no chain is asked; exists in sandbox mode alone',
   'GET /listings/{listingId}/quality': 'how well its calls went, day by day',
+  'POST /listings/validate': 'what buyers and indexers see of an own listing, and what to do where they do not',
   'GET /admin/overview': 'for operators: how the marketplace is doing',
   'GET /admin/search': 'for operators: any account, listing, payment or call',
   'GET /admin/agents/{agentId}': 'for operators: an account with its wallets and keys',
@@ -54,9 +55,12 @@ export const documentPaths: Record<string, string> = {
   'POST /mcp': 'the marketplace for MCP clients',
   'POST /mcp/:listing': 'one listing for MCP clients, as one tool',
   'GET /docs': 'the guide and the OpenAPI document as a page of the console',
+  ...Object.fromEntries(
+    ['errors', 'mcp', 'paying', 'snippets'].map((name) => [`GET /docs/${name}`, `docs/${name}.md as a page`]),
+  ),
   'GET /.well-known/api-catalog': 'where the interface and its description are (RFC 9727)',
   'GET /.well-known/x402': 'where crawlers of x402 find what can be paid for',
-  'GET /.well-known/security.txt': 'whom to tell of a weakness (RFC 9116)',
+  'GET /.well-known/security.txt': 'security contact (RFC 9116)',
   'GET /.well-known/jwks.json': 'the keys that sign receipts',
   'GET /.well-known/did.json': 'the same keys for clients that look them up by did:web',
 };

@@ -53,6 +53,7 @@ const ownEndpoint: OwnedId = {
   parameter: 'listingId',
   own: ({ perCall }) => perCall.id,
   unknown: 'endpoint_not_found',
+  strangers: forbidden('not_owner'),
   hidden: hiddenListings,
 };
 
@@ -167,6 +168,18 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
   },
   updateListing: { id: ownListing, body: () => ({ tags: ['changed'] }) },
   removeListing: { id: ownListing },
+  validateListing: {
+    id: {
+      parameter: 'listing',
+      own: ({ free }) => free.id,
+      unknown: 'listing_not_found',
+      strangers: forbidden('not_owner'),
+      slug: ({ free }) => free.slug,
+      hidden: hiddenListings,
+    },
+    body: ({ free }) => ({ listing: free.id }),
+    namesPayees: true,
+  },
 
   getEndpoint: { id: ownEndpoint },
   updateEndpoint: { id: ownEndpoint, body: () => ({ timeout_ms: 20_000 }) },

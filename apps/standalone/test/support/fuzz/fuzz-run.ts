@@ -164,16 +164,16 @@ function operationAt(
   return candidates.sort((a, b) => a.path.split('{').length - b.path.split('{').length)[0];
 }
 
-/** The console's page of an agent, whose path is that of the operation without the prefix of the interface. */
-const AGENT_PAGE: Answers = {
-  id: 'agentPage',
+/** The console's pages whose path is that of an operation without the prefix of the interface. */
+const CONSOLE_PAGE: Answers = {
+  id: 'consolePage',
   name: "the console's page",
   answers: new Map([[200, { 'text/html': {} }]]),
 };
 
 function pageAt({ method, target }: Pick<RawRequest, 'method' | 'target'>): Answers | undefined {
-  const isPage = ['GET', 'HEAD'].includes(method) && /^\/agents\/[^/]+$/.test(target.split('?')[0]!);
-  return isPage ? AGENT_PAGE : undefined;
+  const isPage = ['GET', 'HEAD'].includes(method) && /^\/(agents|listings)\/[^/]+$/.test(target.split('?')[0]!);
+  return isPage ? CONSOLE_PAGE : undefined;
 }
 
 /** Decodes a path like a router: an encoded slash stays within its segment. */

@@ -1,0 +1,299 @@
+import { eventually, startMarketplace, withClient, type RunningMarketplace } from '@market/testing';
+import axios from 'axios';
+import { wrapAxiosWithPayment, x402Client as axiosClient } from '@x402/axios';
+import { ExactEvmScheme } from '@x402/evm/exact/client';
+import type { Address } from 'viem';
+import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts';
+import { startEvmHarness, type EvmHarness } from '../../../payments-ledger/test/support/evm-harness.js';
+import {
+  serveFacilitatorOf,
+  type Fault,
+  type RemoteFacilitator,
+} from '../../../payments-ledger/test/support/remote-facilitator.js';
+import { signed } from '../../../payments-ledger/test/support/signed-payload.js';
+import { expectBooksInOrder } from '../support/books.js';
+import { jsonPost, payingFetch } from '../support/stock-client.js';
+import { openShop, reply, type Shop } from '../support/seller.js';
+import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
+
+const CHAIN_ID = 84_532;
+/** The address at which stock clients expect USDC of Base Sepolia. */
+const USDC: Address = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
+const AMOUNT = 250_000n;
+
+interface Answered {
+  status: number;
+  header: (name: string) => string | null;
+  body: { success: boolean; data: Record<string, unknown> };
+}
+/** Sends one call with an unmodified client, which signs whenever it is asked to. */
+type Client = (
+  account: PrivateKeyAccount,
+  url: string,
+  body: object,
+  headers?: Record<string, string>,
+) => Promise<Answered>;
+
+const withFetch: Client = async (account, url, body, headers) => {
+  const answer = await payingFetch(account)(url, jsonPost(body, headers));
+  const header = (name: string): string | null => answer.headers.get(name);
+  return { status: answer.status, header, body: (await answer.json()) as Answered['body'] };
+};
+const withAxios: Client = async (account, url, body, headers) => {
+  const client = new axiosClient().register('eip155:*', new ExactEvmScheme(account) as never);
+  const pay = wrapAxiosWithPayment(axios.create(), client);
+  const answer = await pay.post<Answered['body']>(url, body, {
+    headers: { 'content-type': 'application/json', ...headers },
+    validateStatus: (status) => status !== 402,
+  });
+  const header = (name: string): string | null =>
+    (answer.headers as Record<string, string>)[name.toLowerCase()] ?? null;
+  return { status: answer.status, header, body: answer.data };
+};
+
+/** A facilitator that moves the money and does not say so. Clients of others act on 402 and sign anew. */
+inEachMode('a settlement whose outcome is unknown', ({ mode }) => {
+  let chain: EvmHarness;
+  let facilitator: RemoteFacilitator;
+
+  beforeAll(async () => {
+    chain = await startEvmHarness(CHAIN_ID);
+    await chain.place('SignedToken', USDC);
+    facilitator = await serveFacilitatorOf(chain);
+  }, 120_000);
+  afterEach(() => Object.assign(facilitator, { fault: null, times: Infinity }));
+  afterAll(async () => {
+    facilitator?.stop();
+    await chain?.stop();
+  });
+
+  describe.each([
+    ['whose RPC server is named', true],
+    ['whose RPC server is not named', false],
+  ])('on a chain %s', (_named, isNamed) => {
+    let marketplace: RunningMarketplace;
+    let seller: Agent;
+    let shop: Shop;
+
+    beforeAll(async () => {
+      marketplace = await startMarketplace({
+        mode,
+        env: {
+          PAYMENTS_LEDGER_X402_CHAINS: `eip155:${CHAIN_ID}${isNamed ? `=${chain.node.url}` : ''}`,
+          PAYMENTS_LEDGER_FEE_ADDRESS: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C',
+          PAYMENTS_LEDGER_X402_FACILITATOR_URL: facilitator.url,
+          PAYMENTS_LEDGER_X402_FACILITATOR_API_KEY: 'secret',
+          PAYMENTS_LEDGER_X402_FACILITATOR_TIMEOUT_MS: '3000',
+          PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 7).toString('base64'),
+          PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '250',
+        },
+      });
+      seller = await registerAgent(marketplace, { displayName: 'Seller' });
+      shop = await openShop(seller, ({ body }) => ({ echo: body }), {
+        pricing_amount: 0.25,
+      });
+    }, 120_000);
+    afterAll(async () => {
+      await expectBooksInOrder(marketplace, [shop]).finally(async () => {
+        await shop?.close();
+        await marketplace?.stop();
+      });
+    }, 60_000);
+
+    const wallet = async (amount = 4n * AMOUNT): Promise<PrivateKeyAccount> => {
+      const account = privateKeyToAccount(generatePrivateKey());
+      await chain.send(USDC, 'mint', [account.address, amount]);
+      return account;
+    };
+    /** Takes all that a wallet holds, as its owner may while a call is under way that it signed for. */
+    const drain = async (account: PrivateKeyAccount): Promise<void> => {
+      const held = await chain.balanceOf(USDC, account.address);
+      const x402 = {
+        ...{ scheme: 'exact', network: `eip155:${CHAIN_ID}`, asset: USDC, payTo: chain.payer, amount: String(held) },
+        ...{ maxTimeoutSeconds: 60, extra: { name: 'USDC', version: '2' } },
+      };
+      await chain.handIn(USDC, await signed({ offer: { x402 } } as never, account));
+    };
+    const url = (path: 'x402' | 'gateway'): string => `${marketplace.baseUrl}/api/v1/${path}/${shop.listing.slug}`;
+    const received = (body: object): number =>
+      shop.requests.filter((request) => JSON.stringify(request.body) === JSON.stringify(body)).length;
+
+    /** An answer that was not paid for is kept until its offer expires. */
+    const forgetUnpaidAnswers = (): Promise<void> =>
+      withClient(marketplace.databaseUrl, async (database) => {
+        await database.query("UPDATE payments_ledger.payments SET expires_at = now() WHERE state = 'pending'");
+        await eventually(
+          async () => {
+            const { rows } = await database.query(
+              'SELECT id FROM gateway.gateway_requests WHERE billable AND settled_at IS NULL',
+            );
+            expect(rows).toEqual([]);
+          },
+          { withinMs: 30_000 },
+        );
+      });
+
+    it.each<[string, Fault, number, Client]>([
+      ['hangs', 'hang-after', 1, withFetch],
+      ['hangs', 'hang-after', 1, withAxios],
+      ['is reset', 'reset-after', 1, withFetch],
+      ['answers 502', 'break-after', 1, withAxios],
+      ['answers HTML', 'nonsense-after', 1, withFetch],
+      ['names no transaction', 'nameless', 1, withAxios],
+      ['says settlement_pending for six seconds', 'pending-for-6s', Infinity, withFetch],
+      ['says settlement_pending for six seconds', 'pending-for-6s', Infinity, withAxios],
+      ['says transaction_failed first', 'fail-after', 1, withFetch],
+      ['says insufficient_funds', 'deny-after', isNamed ? Infinity : 1, withAxios],
+    ])('is paid once and answered once where the facilitator %s (%s, %p)', async (what, fault, times, client) => {
+      const account = await wallet();
+      const body = { what, by: client === withFetch ? 'fetch' : 'axios' };
+      Object.assign(facilitator, { fault, times });
+      const answer = await client(account, url('x402'), body);
+      expect([answer.status, answer.body]).toMatchObject([
+        200,
+        { success: true, data: { billable: true, seller_response: { echo: body } } },
+      ]);
+      expect(await chain.balanceOf(USDC, account.address)).toBe(3n * AMOUNT);
+      expect(received(body)).toBe(1);
+    });
+
+    it('asks for no second signature where the facilitator goes on saying insufficient_funds of what it moved', async () => {
+      const account = await wallet();
+      Object.assign(facilitator, { fault: 'deny-after' });
+      for (let n = 0; n < 2; n += 1) {
+        const { status } = await withFetch(account, url('x402'), { denied: true });
+        expect(status).toBe(isNamed ? 200 : 202);
+      }
+      expect(await chain.balanceOf(USDC, account.address)).toBe((isNamed ? 2n : 3n) * AMOUNT);
+      if (isNamed) return;
+      // It says now that the signature was used, so the call is paid.
+      facilitator.fault = null;
+      await eventually(async () => expect((await withFetch(account, url('x402'), { denied: true })).status).toBe(200), {
+        withinMs: 60_000,
+      });
+      expect(await chain.balanceOf(USDC, account.address)).toBe(3n * AMOUNT);
+    });
+
+    it('takes a new signature under the same key after a refused settlement', async () => {
+      const account = await wallet();
+      // Its first answer stays unpaid, so this shop is not among those that were paid for all that they delivered.
+      let isDrained = false;
+      const unlucky = await openShop(
+        seller,
+        async ({ body }) => {
+          if (!isDrained) await drain(account);
+          isDrained = true;
+          return { echo: body };
+        },
+        { pricing_amount: 0.25 },
+      );
+      const address = `${marketplace.baseUrl}/api/v1/x402/${unlucky.listing.slug}`;
+      const key = { 'idempotency-key': `refused-${isNamed}` };
+      const body = { refused: true };
+      const first = await withAxios(account, address, body, key).catch((error: unknown) => error);
+      // Where no chain can be asked, the same signature is handed in again, because its wallet may be filled again.
+      expect(first).toMatchObject(isNamed ? { response: { status: 402 } } : { status: 202 });
+      await chain.send(USDC, 'mint', [account.address, AMOUNT]);
+      await eventually(
+        async () => {
+          const second = await withAxios(account, address, body, key);
+          expect([second.status, second.body.data]).toMatchObject([
+            200,
+            { billable: true, seller_response: { echo: body } },
+          ]);
+        },
+        { withinMs: 60_000 },
+      );
+      expect(await chain.balanceOf(USDC, account.address)).toBe(0n);
+      expect(unlucky.requests).toHaveLength(isNamed ? 2 : 1);
+      await forgetUnpaidAnswers();
+      await unlucky.close();
+    });
+
+    (isNamed ? it : it.skip)(
+      'owes a wallet without a key back at once what arrived and was not delivered, and then takes its next signature',
+      async () => {
+        const account = await wallet();
+        let [fails, drains] = [false, true];
+        const shaky = await openShop(
+          seller,
+          async ({ body }) => {
+            if (drains) await drain(account);
+            drains = false;
+            return fails ? reply(503, {}) : { echo: body };
+          },
+          { pricing_amount: 0.25 },
+        );
+        const address = `${marketplace.baseUrl}/api/v1/x402/${shaky.listing.slug}`;
+        // After a refused settlement the next call of this wallet is paid before its seller is called.
+        await withAxios(account, address, { n: 1 }).catch(() => null);
+        await chain.send(USDC, 'mint', [account.address, 4n * AMOUNT]);
+        fails = true;
+        const failed = await withFetch(account, address, { n: 2 });
+        const undelivered = {
+          error: { reason: 'seller_error' },
+          recovery: { next_action: 'request_new_payment_requirements' },
+        };
+        expect([failed.status, failed.body.data]).toMatchObject([
+          200,
+          { billable: false, seller_status_code: 503, ...undelivered },
+        ]);
+        expect(await chain.balanceOf(USDC, account.address)).toBe(3n * AMOUNT);
+        const owed = (await seller.market.refunds.list({ role: 'seller' })).data.filter(
+          ({ listing }) => listing.id === shaky.listing.id,
+        );
+        expect(owed).toMatchObject([{ status: 'refund_due', reason: 'not_delivered', amount: { usd: 0.25 } }]);
+        fails = false;
+        const next = await withFetch(account, address, { n: 2 });
+        expect([next.status, next.body.data]).toMatchObject([
+          200,
+          { billable: true, seller_response: { echo: { n: 2 } } },
+        ]);
+        expect(await chain.balanceOf(USDC, account.address)).toBe(2n * AMOUNT);
+        await forgetUnpaidAnswers();
+        await shaky.close();
+      },
+    );
+
+    it('asks for no second signature, with a key and without, and answers the call once it is settled', async () => {
+      const account = await wallet();
+      const buyer = await registerAgent(marketplace);
+      const [body, keyed] = [{ n: 1 }, { n: 2 }];
+      const key = { authorization: buyer.registration.authorization_header };
+      Object.assign(facilitator, { fault: 'break-before' });
+      const calls = () =>
+        Promise.all([
+          withFetch(account, url('x402'), body),
+          withFetch(account, url('x402'), body),
+          withAxios(account, url('gateway'), keyed, key),
+        ]);
+      for (let n = 0; n < 2; n += 1)
+        for (const { status, header, body: answer } of await calls()) {
+          expect([status, header('retry-after'), header('x-market-payment-pending')]).toEqual([
+            202,
+            expect.stringMatching(/^\d+$/),
+            expect.stringMatching(/^(settlement_unknown|call_in_progress); sign-again=\?0$/),
+          ]);
+          expect(answer.data).toMatchObject({
+            code: 'PAYMENT_PENDING',
+            message: expect.stringMatching(/Sign (and pay )?nothing again/) as string,
+            recovery: { next_action: 'retry_same_request', sign_again: false },
+          });
+        }
+      facilitator.fault = null;
+      // The money moves while nobody waits; whoever signs for the call again gets the answer that it paid for.
+      await eventually(async () => expect(await chain.balanceOf(USDC, account.address)).toBe(2n * AMOUNT), {
+        withinMs: 60_000,
+      });
+      for (const answer of [
+        await withFetch(account, url('x402'), body),
+        await withAxios(account, url('gateway'), keyed, key),
+      ])
+        expect([answer.status, answer.body.data]).toMatchObject([200, { billable: true }]);
+      expect(await chain.balanceOf(USDC, account.address)).toBe(2n * AMOUNT);
+      expect([received(body), received(keyed)]).toEqual([1, 1]);
+      expect((await withFetch(account, url('x402'), body)).status).toBe(200);
+      expect([await chain.balanceOf(USDC, account.address), received(body)]).toEqual([AMOUNT, 2]);
+    });
+  });
+});
