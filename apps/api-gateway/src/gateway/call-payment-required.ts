@@ -25,7 +25,7 @@ const MESSAGES: Record<NonNullable<PaymentRequiredOutcome['reason']> | 'asked' |
     'What was paid came too late for its offer, or its call could not be delivered in time: it buys nothing any ' +
     'more and is owed back to you; here is a new offer',
   refunded: 'What was paid has been refunded; here is a new offer',
-  cancelled: 'This payment was cancelled; here is a new offer',
+  cancelled: 'The signature ended before its call was delivered, and nothing was charged; here is a new offer',
 };
 
 const MISFIT =

@@ -12,6 +12,8 @@ import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 const BUYERS = 16;
 /** The number of purchases before a process is killed, and again after it has restarted. */
 const BETWEEN_FAULTS = 12;
+/** Between two purchases of a buyer, so that processes that start have some of the machine. */
+const PAUSE_MS = 150;
 // On a busy machine a seller may be late and would soon count as failing.
 const SETTINGS = {
   PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '250',
@@ -395,7 +397,10 @@ inEachMode('under pressure', ({ mode }) => {
     const finished: Purchase[] = [];
     let isOpen = true;
     const shopping = buyers.map(async (buyer, n) => {
-      for (let call = 0; isOpen; call += 1) finished.push(await buyer.buy({ buyer: n, call }));
+      for (let call = 0; isOpen; call += 1) {
+        finished.push(await buyer.buy({ buyer: n, call }));
+        await delay(PAUSE_MS);
+      }
     });
     const trading = Promise.all(shopping);
     const progress = async (): Promise<void> => {

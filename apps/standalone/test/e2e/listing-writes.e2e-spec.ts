@@ -1,6 +1,6 @@
 import { evmWallet, type HttpAnswer, type Marketplace, type Method } from '@market/sdk';
 import { sellerServer } from '@market/sdk/seller';
-import { eventually, OPERATOR, startMarketplace, withClient, type RunningMarketplace } from '@market/testing';
+import { eventually, OPERATOR, withClient } from '@market/testing';
 import { randomUUID } from 'node:crypto';
 import { callOnce, payFor, resultOf, withRelayId } from '../support/buyer.js';
 import { ApiDescription } from '../support/fuzz/operations.js';
@@ -9,8 +9,7 @@ import { openShop, type Shop } from '../support/seller.js';
 
 type Write = () => Promise<HttpAnswer>;
 
-inEachMode('writes on one listing at once', ({ mode }) => {
-  let marketplace: RunningMarketplace;
+inEachMode('writes on one listing at once', (marketplace) => {
   let seller: Agent;
   let buyer: Agent;
   let operator: Marketplace;
@@ -18,7 +17,6 @@ inEachMode('writes on one listing at once', ({ mode }) => {
   let moved: Awaited<ReturnType<typeof sellerServer>>;
 
   beforeAll(async () => {
-    marketplace = await startMarketplace({ mode });
     [seller, buyer] = await Promise.all([registerAgent(marketplace), registerAgent(marketplace)]);
     ({ marketplace: operator } = await stranger(marketplace).signIn(evmWallet(OPERATOR.key)));
     shop = await openShop(seller, () => ({ ok: true }));
@@ -26,10 +24,7 @@ inEachMode('writes on one listing at once', ({ mode }) => {
     expect(resultOf(await callOnce(buyer, shop.listing, {}, withRelayId(relayRequestId))).billable).toBe(true);
     moved = await sellerServer(() => ({ ok: true }), { secret: () => shop.listing.gateway_signing_secret! });
   }, 120_000);
-  afterAll(async () => {
-    await Promise.all([shop?.close(), moved?.close()]);
-    await marketplace?.stop();
-  }, 60_000);
+  afterAll(() => Promise.all([shop?.close(), moved?.close()]));
 
   const deadlocks = (): Promise<number> =>
     withClient(marketplace.databaseUrl, async (client) => {

@@ -18,6 +18,7 @@ const BY_SOL = {
   'X-Market-Origin-Currency': 'SOL',
 };
 const PRICE = 0.25;
+const STATUSES_PER_MINUTE = 120;
 const FEE_RECIPIENT = '0x2222222222222222222222222222222222222222';
 
 /** Uses a fake of Relay that follows its documentation, over HTTP; everything else is the real marketplace. */
@@ -42,6 +43,7 @@ inEachMode('money that Relay carries', ({ mode }) => {
       PAYMENTS_LEDGER_RELAY_TIMEOUT_MS: '1000',
       // What was seen is not repeated, so that the tests do not wait for the next look.
       PAYMENTS_LEDGER_RELAY_STATUS_INTERVAL_MS: '0',
+      PAYMENTS_LEDGER_RELAY_STATUSES_PER_MINUTE: String(STATUSES_PER_MINUTE),
       PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 6).toString('base64'),
       PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '250',
     };
@@ -168,6 +170,19 @@ inEachMode('money that Relay carries', ({ mode }) => {
     await letTimePass(marketplace, { look: offer.payment_id });
     await eventually(async () => expect(await owed()).toEqual([['credit', 25]]));
     creditor = buyer;
+  });
+
+  it('of one buyer is asked about while another repeats an unpaid call without a pause', async () => {
+    const unpaid = await quote(buyer, shop.listing, { again: 'and again' }, BY_ETH);
+    const before = relay.asked.length;
+    for (let n = 0; n <= STATUSES_PER_MINUTE; n += 1)
+      expect((await call({ again: 'and again' }, unpaid)).status).toBe(202);
+    // What the sweep asks about other offers is counted too.
+    expect(relay.asked.length - before).toBeLessThan(STATUSES_PER_MINUTE / 2);
+    buyer = await registerAgent(marketplace, { displayName: 'Buyer who pays' });
+    const offer = await quote(buyer, shop.listing, { paid: 'meanwhile' }, BY_ETH);
+    relay.fill(relay.deposit(offer.requirements.depositAddress!));
+    expect((await call({ paid: 'meanwhile' }, offer)).status).toBe(200);
   });
 
   it('needs a wallet to go back to, a price that is worth it, and a Relay that answers', async () => {

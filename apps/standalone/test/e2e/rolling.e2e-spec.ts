@@ -19,7 +19,7 @@ inEachMode('a rolling restart behind a proxy', ({ mode }) => {
     beforeAll(async () => {
       if (mode === 'standalone') return;
       const two = { 'api-gateway': 2, gateway: 2, 'payments-ledger': 2, identity: 2, catalog: 2, reputation: 2 };
-      marketplace = await startMarketplace({ mode, replicas: two, env: { STOP_DELAY_SECONDS: '3' } });
+      marketplace = await startMarketplace({ mode, replicas: two, env: { STOP_DELAY_SECONDS: '1' } });
       proxy = await startNginx(
         (listen) => `upstream edges {
           ${marketplace.edgeUrls.map((url) => `server ${new URL(url).host} max_fails=0;`).join(' ')}
