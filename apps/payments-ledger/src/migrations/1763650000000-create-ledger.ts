@@ -19,7 +19,7 @@ export class CreateLedger1763650000000 implements MigrationInterface {
     await runner.query(
       `DROP VIEW receipts, balances;
        DROP TABLE spending, subscriptions, refunds, postings, journal_transactions, journal_head, balance_snapshots,
-         balances_until, payouts, payout_wallets, reconciliations, fee_standings, accounts, payers, authorizations,
+         balances_until, payouts, payout_wallets, reconciliations, fee_standings, accounts, payers, gas_accounts, authorizations,
          sandbox_transfers, payments`,
     );
     await runner.query('DROP FUNCTION refuse_change, refuse_unbalanced, refuse_forgetting_money, release_spending');
@@ -171,6 +171,15 @@ async function createAuthorizations(runner: QueryRunner): Promise<void> {
     `CREATE UNIQUE INDEX authorizations_one_a_call ON authorizations (payer, listing_id, body_digest)
      WHERE state IN ('held', 'settling')`,
   );
+  // The numbers of the transactions by which the marketplace settles, where it pays the gas.
+  await runner.query(`
+    CREATE TABLE gas_accounts (
+      network text NOT NULL,
+      address text NOT NULL,
+      next_nonce bigint NOT NULL DEFAULT 0,
+      used_at timestamptz NOT NULL DEFAULT now(),
+      PRIMARY KEY (network, address)
+    )`);
   await runner.query(`
     CREATE TABLE payers (
       network text NOT NULL,

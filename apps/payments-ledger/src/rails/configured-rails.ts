@@ -8,6 +8,7 @@ import { AuthorizationsOnChain } from './x402/authorizations-on-chain.js';
 import { configuredFacilitators } from './x402/configured-facilitators.js';
 import { evmRequirements } from './x402/exact-evm.js';
 import { solanaRequirements } from './x402/exact-solana.js';
+import type { Nonces } from './x402/gas-accounts.js';
 import { withTokenDomains } from './x402/token-facts.js';
 import { TransactionsOnSolana } from './x402/transactions-on-solana.js';
 import { X402Rail } from './x402/x402.rail.js';
@@ -18,9 +19,14 @@ export const configuredRails = async (
   config: PaymentsLedgerConfig,
   bus: MessageBus,
   sellers: SellerWallets,
-): Promise<PaymentRail[]> => [...(await x402Rails(config, sellers)), ...relayRails(config, bus)];
+  nonces?: Nonces,
+): Promise<PaymentRail[]> => [...(await x402Rails(config, sellers, nonces)), ...relayRails(config, bus)];
 
-async function x402Rails(config: PaymentsLedgerConfig, sellers: SellerWallets): Promise<PaymentRail[]> {
+async function x402Rails(
+  config: PaymentsLedgerConfig,
+  sellers: SellerWallets,
+  nonces: Nonces | undefined,
+): Promise<PaymentRail[]> {
   const { x402Chains } = config;
   const payTo = config.x402PayTo === 'seller' ? sellers : config.x402PayToAddress;
   if (!x402Chains || !payTo) return [];
@@ -31,7 +37,7 @@ async function x402Rails(config: PaymentsLedgerConfig, sellers: SellerWallets): 
     (message) => logger.warn(message),
   );
   const solana = solanaChainsOf(x402Chains);
-  const { facilitators } = configuredFacilitators(config, evm, solana);
+  const { facilitators } = configuredFacilitators(config, evm, solana, nonces);
   const minimumMicros = BigInt(config.minimumX402Micros);
   const rails: PaymentRail[] = [];
   if (evm.length > 0) {

@@ -9,6 +9,7 @@ import { PAYMENT_RAILS, type PaymentRail } from './payment-rail.js';
 import { SellerWallets } from './seller-wallets.js';
 import { WatchReserves } from './watch-reserves.job.js';
 import { SandboxRail } from './sandbox/sandbox.rail.js';
+import { GasAccounts } from './x402/gas-accounts.js';
 import { SandboxFacilitator } from './x402/sandbox-facilitator.js';
 
 @Module({
@@ -36,11 +37,12 @@ import { SandboxFacilitator } from './x402/sandbox-facilitator.js';
         config: PaymentsLedgerConfig,
         bus: MessageBus,
         sellers: SellerWallets,
+        database: Database,
       ): Promise<PaymentRail[]> => [
-        ...(await configuredRails(config, bus, sellers)),
+        ...(await configuredRails(config, bus, sellers, new GasAccounts(database))),
         ...(paymentsMode === 'sandbox' ? [sandbox] : []),
       ],
-      inject: [SandboxRail, platformConfig.token, paymentsLedgerConfig.token, MessageBus, SellerWallets],
+      inject: [SandboxRail, platformConfig.token, paymentsLedgerConfig.token, MessageBus, SellerWallets, Database],
     },
   ],
   exports: [CheckPayable, PAYMENT_RAILS, SandboxRail, SellerWallets],

@@ -2,9 +2,9 @@ import { compiledContracts, startEvmNode, type EvmNode } from '@market/testing';
 import { createWalletClient, http, parseAbi, publicActions, type Address, type Hash, type Hex } from 'viem';
 import { mnemonicToAccount, type HDAccount } from 'viem/accounts';
 
-type TestContract = 'SignedToken' | 'Batch';
+type TestContract = 'SignedToken' | 'Batch' | 'Multicall3';
 
-/** The functions of both contracts that tests call. */
+/** The functions of the contracts that tests call. */
 export const testAbi = parseAbi([
   'function mint(address to, uint256 value)',
   'function transfer(address to, uint256 value) returns (bool)',

@@ -175,21 +175,31 @@ export class AuthorizationsOnChain implements SettlementWitness {
   }
 }
 
+/** What identifies an authorization of a token. */
+export type AuthorizationKey = Pick<HeldAuthorization, 'payer' | 'nonce'>;
+
+/** The log in which the token says that the authorization was used. */
+export function useOf(logs: TransactionReceipt['logs'], { payer, nonce }: AuthorizationKey, asset: Address) {
+  const ofAsset = logs.filter(({ address }) => isAddressEqual(address, asset));
+  return parseEventLogs({ abi, eventName: 'AuthorizationUsed', logs: ofAsset }).find(
+    ({ args }) => isAddressEqual(args.authorizer, payer as Address) && args.nonce.toLowerCase() === nonce.toLowerCase(),
+  );
+}
+
 /** Whether a transaction used the authorization for its amount and its recipient. */
 function pays(
   { status, logs }: TransactionReceipt,
-  { payer, nonce }: Pick<HeldAuthorization, 'payer' | 'nonce'>,
+  { payer, nonce }: AuthorizationKey,
   { asset, payTo, amount }: ExactRequirements,
 ): boolean {
-  const ofAsset = logs.filter(({ address }) => isAddressEqual(address, asset as Address));
-  const used = parseEventLogs({ abi, eventName: 'AuthorizationUsed', logs: ofAsset }).find(
-    ({ args }) => isAddressEqual(args.authorizer, payer as Address) && args.nonce.toLowerCase() === nonce,
-  );
+  const used = useOf(logs, { payer, nonce }, asset as Address);
   // Only the next log counts, because other logs of the transaction may belong to another authorization.
   const [transfer] = parseEventLogs({
     abi,
     eventName: 'Transfer',
-    logs: ofAsset.filter(({ logIndex }) => used && logIndex === used.logIndex + 1),
+    logs: logs.filter(
+      ({ address, logIndex }) => used && logIndex === used.logIndex + 1 && isAddressEqual(address, asset as Address),
+    ),
   });
   return (
     status === 'success' &&

@@ -3,6 +3,7 @@ import { isSolana } from './exact-payment.js';
 import type { Facilitator } from './facilitator.js';
 import { apiKeysOf, facilitatorsOn } from './facilitator-settings.js';
 import { Facilitators } from './facilitators.js';
+import type { Nonces } from './gas-accounts.js';
 import { HttpFacilitator } from './http-facilitator.js';
 import { LocalFacilitator } from './local-facilitator.js';
 import { LocalSolanaFacilitator } from './local-solana-facilitator.js';
@@ -13,12 +14,14 @@ export function configuredFacilitators(
   config: PaymentsLedgerConfig,
   evm: X402Chain[],
   solana: SolanaChain[],
+  nonces?: Nonces,
 ): { orders: Map<string, Facilitator[]>; facilitators: Facilitators } {
   const isOwn = ({ network }: { network: string }): boolean =>
     facilitatorsOn(network, config).some((each) => each.isOwn);
   const [ownEvm, ownSolana] = [evm.filter(isOwn), solana.filter(isOwn)];
   const { facilitatorKey, facilitatorSolanaKey, cdpApiKeyId: id, cdpApiKeySecret: secret } = config;
-  const local = ownEvm.length > 0 ? new LocalFacilitator(ownEvm, facilitatorKey!, config.x402CoinPrices) : undefined;
+  const local =
+    ownEvm.length > 0 ? new LocalFacilitator(ownEvm, facilitatorKey!, config.x402CoinPrices, nonces) : undefined;
   const localSolana = ownSolana.length > 0 ? new LocalSolanaFacilitator(ownSolana, facilitatorSolanaKey!) : undefined;
   const apiKeys = apiKeysOf(config);
   const remote = new Map<string, HttpFacilitator>();

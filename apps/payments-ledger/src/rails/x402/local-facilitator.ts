@@ -13,7 +13,6 @@ import {
   type WriteContractParameters,
 } from 'viem';
 import { privateKeyToAccount, privateKeyToAddress } from 'viem/accounts';
-import { createNonceManager, jsonRpc } from 'viem/nonce';
 import type { EvmPayload, ExactPayload, ExactRequirements } from './exact-payment.js';
 import {
   Facilitator,
@@ -24,8 +23,10 @@ import {
   type Settlement,
   type Verification,
 } from './facilitator.js';
+import { countedNonces, type Nonces } from './gas-accounts.js';
 import { Reserves } from './reserves.js';
 import { DEFAULT_COIN_PRICES, gasLimitOf, ORDINARY_GAS, TOO_COSTLY, type CoinPrices } from './settlement-cost.js';
+import { SettlementLane } from './settlement-lane.js';
 import type { X402Chain } from './x402-settings.js';
 
 /** Shorter than the blocks of the chains that settle payments. */
@@ -44,11 +45,15 @@ export class LocalFacilitator extends Facilitator {
   /** The most gas that the settlement in progress may take. */
   private readonly gasLimit = new AsyncLocalStorage<bigint>();
 
-  /** @param privateKey the key of the account that pays the gas. It cannot spend anything else. */
+  /**
+   * @param privateKey the key of the account that pays the gas. It cannot spend anything else.
+   * @param nonces needed if several processes use the key.
+   */
   constructor(
     chains: Pick<X402Chain, 'network' | 'chainId' | 'rpcUrls'>[],
     privateKey: Hex,
     private readonly coinPrices: CoinPrices = DEFAULT_COIN_PRICES,
+    nonces: Nonces = countedNonces,
   ) {
     super();
     this.id = privateKeyToAddress(privateKey);
@@ -59,9 +64,7 @@ export class LocalFacilitator extends Facilitator {
         nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
         rpcUrls: { default: { http: rpcUrls } },
       };
-      // The nonce manager is a separate one: the one that viem exports would continue to count for another server of a
-      // chain with the same id, which occurs in tests.
-      const account = privateKeyToAccount(privateKey, { nonceManager: createNonceManager({ source: jsonRpc() }) });
+      const account = privateKeyToAccount(privateKey);
       const client = createWalletClient({
         account,
         chain,
@@ -78,12 +81,10 @@ export class LocalFacilitator extends Facilitator {
       });
       // The packages request the code before they await the answer. An unhandled rejection would end the process.
       const getCode: typeof client.getCode = (args) => client.getCode(args).catch(() => undefined);
+      const lane = new SettlementLane(client, { network, address: account.address }, nonces);
       // A transaction that would fail is recognised before it takes a nonce: concurrent ones would wait for that nonce.
       const writeContract = async (args: WriteContractParameters): Promise<Hash> =>
-        client.writeContract({
-          ...args,
-          gas: await this.affordable(estimate(args)),
-        } as never);
+        lane.send({ ...args, gas: await this.affordable(estimate(args)) });
       registerExactEvmScheme(this.facilitator, {
         signer: toFacilitatorEvmSigner({ ...client, getCode, writeContract, address: account.address } as never),
         networks: network as `eip155:${number}`,

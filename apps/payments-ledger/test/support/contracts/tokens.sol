@@ -83,3 +83,25 @@ contract Batch {
         }
     }
 }
+
+/// As far as it is used here: calls in one transaction, of which each may fail. It logs nothing.
+contract Multicall3 {
+    struct Call3 {
+        address target;
+        bool allowFailure;
+        bytes callData;
+    }
+
+    struct Result {
+        bool success;
+        bytes returnData;
+    }
+
+    function aggregate3(Call3[] calldata calls) external payable returns (Result[] memory results) {
+        results = new Result[](calls.length);
+        for (uint256 i = 0; i < calls.length; i++) {
+            (results[i].success, results[i].returnData) = calls[i].target.call(calls[i].callData);
+            require(results[i].success || calls[i].allowFailure, "Multicall3: call failed");
+        }
+    }
+}
