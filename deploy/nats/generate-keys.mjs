@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
  * Gives each service its own NATS users and writes the broker's configuration, in which each may publish and subscribe to
- * exactly what its topology declares. `edge.pub` is the key by which services know for whom the edge asks. Keys that
+ * exactly what its topology declares, and the operator a user for the stream of events. `edge.pub` is the key by which services know for whom the edge asks. Keys that
  * exist are kept: run it again after an upgrade, and delete a key's file first to replace that key. Needs
  * `npm run build` before.
  */
@@ -43,6 +43,7 @@ async function generate() {
   const seeds = {};
   for (const service of SERVICE_NAMES) seeds[service] = await seedIn(join(keys, `${service}.nk`));
   const publicKeys = Object.fromEntries(SERVICE_NAMES.map((service) => [service, natsPublicKeys(seeds[service])]));
+  const operator = fromSeed(Buffer.from(await seedIn(join(keys, 'operator.nk'))));
   const edgeKey = edgePublicKey(seeds['api-gateway']);
   await writeFile(join(values.out, 'edge.pub'), `${edgeKey}\n`);
   const config = natsServerConfig(publicKeys, {
@@ -51,14 +52,15 @@ async function generate() {
     monitorPort: Number(values['monitor-port']),
     storeDir: values['store-dir'],
     syncAlways: !values['before-2.10'],
+    operatorKey: operator.getPublicKey(),
   });
   await writeFile(
     join(values.out, 'nats.conf'),
     `# Made by deploy/nats/generate-keys.mjs; holds public keys only.\n${config}`,
   );
   process.stdout.write(
-    `${join(values.out, 'nats.conf')} and ${SERVICE_NAMES.length} keys in ${keys}; give each service its own ` +
-      `as NATS_NKEY_SEED, and all of them NATS_EDGE_KEY=${edgeKey}\n`,
+    `${join(values.out, 'nats.conf')} and ${SERVICE_NAMES.length + 1} keys in ${keys}; give each service its own ` +
+      `as NATS_NKEY_SEED, and all of them NATS_EDGE_KEY=${edgeKey}; operator.nk is yours\n`,
   );
 }
 

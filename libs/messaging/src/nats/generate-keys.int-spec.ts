@@ -1,4 +1,5 @@
 import { SERVICE_NAMES, topology } from '@market/contracts';
+import { connect, nkeyAuthenticator } from '@nats-io/transport-node';
 import {
   answersOn,
   describeNeeding,
@@ -10,6 +11,7 @@ import {
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { EVENT_STREAM } from './event-stream.js';
 import { natsTransport } from './nats.transport.js';
 
 const PACKAGE_ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -32,7 +34,7 @@ describeNeeding('nats-server')('deploy/nats/generate-keys.mjs', () => {
   });
   afterEach(() => rm(out, { recursive: true, force: true }));
 
-  it('writes a broker configuration and a key for each service, with which each of them gets in', async () => {
+  it('writes a broker configuration, a key for each service, with which each of them gets in, and one for the operator', async () => {
     const port = await freePort();
     const said = await generate(
       out,
@@ -63,6 +65,20 @@ describeNeeding('nats-server')('deploy/nats/generate-keys.mjs', () => {
     }));
     for (const service of SERVICE_NAMES) await transport.connect(service, topology[service]);
     await transport.close();
+
+    const seed = (await readFile(join(out, 'keys', 'operator.nk'))).subarray(0, -1);
+    const operator = await connect({
+      servers: `127.0.0.1:${port}`,
+      authenticator: nkeyAuthenticator(seed),
+      reconnect: false,
+    });
+    const ask = async (operation: string): Promise<unknown> =>
+      (await operator.request(`$JS.API.STREAM.${operation}.${EVENT_STREAM}`)).json();
+    expect(await ask('INFO')).toMatchObject({ config: { name: EVENT_STREAM }, state: { messages: 0 } });
+    expect(await ask('PURGE')).toMatchObject({ success: true });
+    const [event] = topology.identity.emits;
+    await expect(operator.request(event!.subject, '{}')).rejects.toThrow(/permissions violation/i);
+    await operator.close();
     await server.stop();
   });
 

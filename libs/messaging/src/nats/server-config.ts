@@ -18,6 +18,8 @@ export interface NatsServerPlace {
   monitorPort?: number;
   /** Every acknowledged event is on disk. Needs nats-server 2.10; 2.9 does not start with this setting. */
   syncAlways?: boolean;
+  /** The public key of a user for the operator, who may look at the stream of events and change it, but send none. */
+  operatorKey?: string;
   /** The services and the subjects that they send and receive. The default is the marketplace's own topology. */
   topology?: Partial<Record<ServiceName, ServiceTopology>>;
 }
@@ -80,6 +82,8 @@ function eventPermissions(service: ServiceName, { emits, consumes }: ServiceTopo
   };
 }
 
+const OPERATORS_PERMISSIONS: NatsPermissions = { publish: ['$JS.API.>'], subscribe: ['_INBOX.>'] };
+
 /**
  * The configuration of a nats-server on which each service is an nkey user whose permissions follow from its topology,
  * in an account for requests and signals, and another in an account for events.
@@ -89,7 +93,15 @@ export function natsServerConfig(
   publicKeys: Partial<Record<ServiceName, NatsPublicKeys>>,
   place: NatsServerPlace,
 ): string {
-  const { host = '127.0.0.1', port, storeDir, monitorPort, syncAlways = false, topology = marketplace } = place;
+  const {
+    host = '127.0.0.1',
+    port,
+    storeDir,
+    monitorPort,
+    syncAlways = false,
+    operatorKey,
+    topology = marketplace,
+  } = place;
   const services = Object.entries(topology) as [ServiceName, ServiceTopology][];
   const users = services.map(([service, declared]) => {
     const keys = publicKeys[service];
@@ -102,6 +114,8 @@ export function natsServerConfig(
       events: user(service, keys.events, eventPermissions(service, declared)),
     };
   });
+  const eventUsers = users.map(({ events }) => events);
+  if (operatorKey !== undefined) eventUsers.push(user('the operator', operatorKey, OPERATORS_PERMISSIONS));
   return [
     `listen: ${JSON.stringify(`${host}:${port}`)}`,
     ...(monitorPort === undefined ? [] : [`http: ${JSON.stringify(`${host}:${monitorPort}`)}`]),
@@ -112,7 +126,7 @@ export function natsServerConfig(
     `authorization {\n  timeout: ${AUTHENTICATED_WITHIN_SECONDS}\n}`,
     'accounts {',
     `  REQUESTS {\n  users = [\n${users.map(({ requests }) => requests).join('\n')}\n  ]\n  }`,
-    `  EVENTS {\n  jetstream: enabled\n  users = [\n${users.map(({ events }) => events).join('\n')}\n  ]\n  }`,
+    `  EVENTS {\n  jetstream: enabled\n  users = [\n${eventUsers.join('\n')}\n  ]\n  }`,
     '}',
     '',
   ].join('\n');
@@ -127,9 +141,9 @@ function ownConsumer(name: string, filter: string): string[] {
   ];
 }
 
-function user(service: ServiceName, publicKey: string, { publish, subscribe }: NatsPermissions): string {
+function user(name: string, publicKey: string, { publish, subscribe }: NatsPermissions): string {
   return [
-    `    # ${service}`,
+    `    # ${name}`,
     '    {',
     `      nkey: ${publicKey}`,
     '      permissions {',
