@@ -177,7 +177,8 @@ async function createAuthorizations(runner: QueryRunner): Promise<void> {
       network text NOT NULL,
       address text NOT NULL,
       next_nonce bigint NOT NULL DEFAULT 0,
-      used_at timestamptz NOT NULL DEFAULT now(),
+      counted bigint NOT NULL DEFAULT 0,
+      counted_since timestamptz NOT NULL DEFAULT now(),
       PRIMARY KEY (network, address)
     )`);
   await runner.query(`

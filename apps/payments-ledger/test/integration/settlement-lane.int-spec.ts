@@ -114,4 +114,36 @@ describe('settlements of several processes with one account', () => {
     expect(await elsewhere.settle(payload, asked)).toMatchObject({ settled: true });
     expect(await settle([next])).not.toContain(undefined);
   });
+
+  it('are numbered further than a server knows, until it lacks a transaction for a minute, which is lost', async () => {
+    const account = { network: 'eip155:1', address: '0x1' };
+    const accounts = [new GasAccounts(db.database), new GasAccounts(db.database)];
+    const send = (counted: number, n = 0): Promise<number> =>
+      accounts[n]!.send(
+        account,
+        () => Promise.resolve(counted),
+        (nonce) => Promise.resolve(nonce),
+      );
+    expect([await send(7), await send(7, 1), await send(8)]).toEqual([7, 8, 9]);
+    const aMinute = `UPDATE payments_ledger.gas_accounts SET counted_since = now() - interval '61 seconds'`;
+    await db.inspect(aMinute);
+    expect([await send(9), await send(9)]).toEqual([10, 11]);
+    await db.inspect(aMinute);
+    expect([await send(9), await send(12)]).toEqual([9, 12]);
+  });
+
+  it('are sent once, also where their number cannot be kept', async () => {
+    const sent: number[] = [];
+    const send = (nonce: number): Promise<string> => {
+      sent.push(nonce);
+      return db
+        .inspect(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'`,
+        )
+        .then(() => 'hash');
+    };
+    const account = { network: 'eip155:1', address: '0x2' };
+    expect(await new GasAccounts(db.database).send(account, () => Promise.resolve(3), send)).toBe('hash');
+    expect(sent).toEqual([3]);
+  });
 });

@@ -112,12 +112,12 @@ export class SettlementLane {
 
   private async transact(calls: Call[]): Promise<Hash> {
     const transaction = calls.length === 1 ? alone(calls[0]!) : together(calls);
-    const counted = (): Promise<number> =>
+    const count = (): Promise<number> =>
       this.client.getTransactionCount({ address: this.account.address, blockTag: 'pending' });
     const sendAs = (nonce: number): Promise<Hash> => this.client.sendTransaction({ ...transaction, nonce } as never);
     for (let attempt = 1; ; attempt += 1)
       try {
-        return await this.nonces.send(this.account, counted, sendAs);
+        return await this.nonces.send(this.account, count, sendAs);
       } catch (error) {
         if (attempt === ATTEMPTS || !isNonceTaken(error)) throw error;
       }
