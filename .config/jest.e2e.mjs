@@ -8,6 +8,6 @@ export default {
   globalSetup: '<rootDir>/libs/testing/jest/e2e-setup.mjs',
   globalTeardown: '<rootDir>/libs/testing/jest/global-teardown.mjs',
   testSequencer: '<rootDir>/.config/e2e-sequencer.mjs',
-  testTimeout: 60_000,
+  testTimeout: 120_000,
   maxWorkers: 1,
 };

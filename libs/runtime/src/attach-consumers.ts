@@ -1,6 +1,6 @@
 import { topology, type EventContract, type ServiceName, type SignalContract } from '@market/contracts';
 import { eventHandlersOf, signalHandlersOf, type Link } from '@market/messaging';
-import { EventConsumer, type Database, type EventHandler } from '@market/persistence';
+import { EventConsumer, retryParked, type Database, type EventHandler } from '@market/persistence';
 import type { INestApplicationContext } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import type { Jobs } from './jobs.js';
@@ -26,6 +26,7 @@ export async function attachConsumers(
       .map((wrapper) => wrapper.instance as unknown)
       .filter((instance): instance is object => typeof instance === 'object' && instance !== null),
   );
+  const consumers: EventConsumer[] = [];
   const consumed: EventContract[] = [];
   const subscribed: SignalContract[] = [];
   for (const instance of instances) {
@@ -34,7 +35,7 @@ export async function attachConsumers(
       if (!database) throw new Error(`${service} consumes ${contract.subject} but has no database for an inbox`);
       const consumer = new EventConsumer(database, contract, (methods[method] as EventHandler).bind(instance));
       await link.consumeEvents(contract.subject, (events) => consumer.deliver(events));
-      jobs.every(`retry ${contract.subject}`, RETRY_INTERVAL_MS, () => consumer.retryParked());
+      consumers.push(consumer);
       consumed.push(contract);
     }
     for (const { contract, method } of signalHandlersOf(instance)) {
@@ -42,6 +43,8 @@ export async function attachConsumers(
       subscribed.push(contract);
     }
   }
+  if (database && consumers.length > 0)
+    jobs.every('retry-events', RETRY_INTERVAL_MS, () => retryParked(database, consumers));
   assertSame(service, 'consumes', topology[service].consumes, consumed);
   assertSame(service, 'subscribes', topology[service].subscribes, subscribed);
 }

@@ -103,7 +103,7 @@ inEachMode('access', (harness) => {
     check = new AnswerCheck(description);
     client = new RawClient(harness);
     fixtures = await Fixtures.create(harness);
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     client.close();
     await fixtures?.close();
@@ -255,7 +255,7 @@ inEachMode('access', (harness) => {
     const cells = cellsWith(['none', ...BAD]);
     expect(cells.length).toBeGreaterThan(300);
     expect(await problemsOf(cells)).toEqual([]);
-  }, 120_000);
+  }, 240_000);
 
   it('is kept to the scopes of a key and to the kind of account [spec: error.403 FORBIDDEN, authentication-rule.8]', async () => {
     const cells = cellsWith([...AGENTS, 'human']).filter(({ operation, credential }) =>
@@ -263,7 +263,7 @@ inEachMode('access', (harness) => {
     );
     expect(cells.length).toBeGreaterThan(100);
     expect(await problemsOf(cells)).toEqual([]);
-  }, 120_000);
+  }, 240_000);
 
   it('needs no credential where the tables of the interface say none [spec: authentication-rule.2]', async () => {
     const open = (await readContractRows())
@@ -283,13 +283,13 @@ inEachMode('access', (harness) => {
     );
     expect(cells.length).toBeGreaterThan(200);
     expect(await problemsOf(cells)).toEqual([]);
-  }, 120_000);
+  }, 240_000);
 
   it('is also the human that has claimed the agent, on what is open to owners; and no other human and no other agent', async () => {
     const cells = cellsWith(FOR_AGENT);
     expect(new Set(cells.map(({ operation }) => operation.id)).size).toBeGreaterThan(20);
     expect(await problemsOf(cells)).toEqual([]);
-  }, 120_000);
+  }, 240_000);
 
   it('tells what exists and is not yours as little as what does not exist [spec: error.404 NOT_FOUND]', async () => {
     const differences: string[] = [];
@@ -464,6 +464,6 @@ inEachMode('access', (harness) => {
         );
       });
       expect(opened.flat()).toEqual([]);
-    }, 120_000);
+    }, 240_000);
   });
 });

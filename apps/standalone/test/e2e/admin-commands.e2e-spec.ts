@@ -98,7 +98,7 @@ inEachMode('the commands of operators', (harness) => {
         .map(({ name }) => name)
         .sort(),
     );
-  }, 120_000);
+  }, 240_000);
 
   it('sees a listing in any state, and shows nothing that steers a terminal', async () => {
     const { id, slug } = await seller.market.listings.create(free({ status: 'draft' }));
@@ -232,5 +232,5 @@ inOneMode('an operator of a marketplace in a directory', () => {
       ['ada', 'catalog', 'listings seed', '2 listings'],
       [userInfo().username, 'catalog', 'listings seed', '3 listings'],
     ]);
-  }, 240_000);
+  }, 480_000);
 });

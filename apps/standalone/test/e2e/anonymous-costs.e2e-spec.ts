@@ -72,12 +72,12 @@ inEachMode('what a request without a credential costs', ({ mode, databaseUrl }) 
     });
     seller = await registerAgent(marketplace, { displayName: 'Seller' });
     shop = await openShop(seller, () => ({ ok: true }), { input_schema: SCHEMA, example_input: { text: 'a' } });
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     await shop?.close();
     await marketplace?.stop();
     await proxy?.stop();
-  }, 60_000);
+  }, 120_000);
 
   const ask = async ({ path, body, headers }: Sent): Promise<{ status: number; text: string }> => {
     const answer = await fetch(`${marketplace.baseUrl}${path}`, {
@@ -277,5 +277,5 @@ inEachMode('what a request without a credential costs', ({ mode, databaseUrl }) 
       if (!isBounded()) tooMuch[name] = { ...found, healths: found.ms / health.ms };
     }
     expect(tooMuch).toEqual({});
-  }, 120_000);
+  }, 240_000);
 });

@@ -35,13 +35,13 @@ inOneMode('a backup, and what Relay carried since', () => {
     const seller = await registerAgent(marketplace);
     buyer = await registerAgent(marketplace);
     shop = await openShop(seller);
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     await shop?.close();
     await marketplace?.stop();
     relay?.stop();
     await rm(work, { recursive: true, force: true, maxRetries: 5 });
-  }, 60_000);
+  }, 120_000);
 
   const ask = (of: string): Promise<Offer> => quote(buyer, shop.listing, { of }, BY_ETH);
   const call = (of: string, offer: Offer) => callOnce(buyer, shop.listing, { of }, withRelayId(offer.relay_request_id));
@@ -117,5 +117,5 @@ inOneMode('a backup, and what Relay carried since', () => {
     ))
       expect(inTxHashes).toHaveLength(1);
     expect(await admin(env, 'books', 'verify')).toMatchObject({ code: 0, output: 'the books add up' });
-  }, 180_000);
+  }, 360_000);
 });

@@ -51,13 +51,13 @@ inOneMode('a backup', () => {
     marketplace = await startMarketplace({ mode: 'standalone', env });
     [seller, buyer] = [await registerAgent(marketplace), await registerAgent(marketplace)];
     shop = await openShop(seller, ({ body }) => (isDown ? reply(500, {}) : { echo: body }));
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     await shop?.close();
     await marketplace?.stop();
     await chain?.stop();
     await rm(work, { recursive: true, force: true, maxRetries: 5 });
-  }, 60_000);
+  }, 120_000);
 
   const send = async ({ path, body, headers }: Request) => {
     const response = await fetch(`${marketplace.baseUrl}/api/v1/${path}/${shop.listing.slug}`, {
@@ -173,7 +173,7 @@ inOneMode('a backup', () => {
     const next = { path: 'x402', body: { name: 'next' }, headers: {} };
     expect(await send(await sign(next, await quote(next)))).toMatchObject(delivered);
     expect(await received()).toBe(afterwards + 250_000n);
-  }, 120_000);
+  }, 240_000);
 
   it('is read by its owner alone, and is not restored when a byte of it is another', async () => {
     const files = await readdir(inWork('backup'), { recursive: true, withFileTypes: true });

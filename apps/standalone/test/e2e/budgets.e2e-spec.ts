@@ -280,11 +280,11 @@ inEachMode('a budget under pressure', ({ mode }) => {
   beforeAll(async () => {
     marketplace = await startMarketplace({ mode, replicas: { gateway: 2, 'payments-ledger': 2 } });
     shop = await openShop(await registerAgent(marketplace, { displayName: 'Seller' }));
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     await shop?.close();
     await marketplace?.stop();
-  }, 60_000);
+  }, 120_000);
 
   it('is not exceeded by a cent by 64 calls at once, over all gateways, and is used up', async () => {
     const agent = await registerAgent(marketplace);
@@ -326,5 +326,5 @@ inEachMode('a budget under pressure', ({ mode }) => {
     expect(bought.filter(Boolean)).toHaveLength(20);
     expect(shop.deliveries.requestIds).toHaveLength(20);
     await expectBooksInOrder(marketplace, [shop]);
-  }, 120_000);
+  }, 240_000);
 });

@@ -192,7 +192,7 @@ describeNeeding('chromium')('in a browser', () => {
       await page.getByText('Nothing is booked in this month').waitFor();
       await page.goto(mine('/statements', seller) + '&month=soon');
       await page.getByRole('alert').filter({ hasText: 'named by its month' }).waitFor();
-    }, 120_000);
+    }, 240_000);
 
     it('say so where there is nothing', async () => {
       const nothing: Record<(typeof MINE)[number], string> = {

@@ -131,7 +131,7 @@ inEachMode('the OpenAPI document', (harness) => {
     check = new AnswerCheck(description);
     client = new RawClient(harness);
     fixtures = await Fixtures.create(harness);
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     client.close();
     await fixtures?.close();
@@ -183,7 +183,7 @@ inEachMode('the OpenAPI document', (harness) => {
       }
     }
     expect(problems).toEqual([]);
-  }, 120_000);
+  }, 240_000);
 });
 
 interface OpenApiJson {

@@ -33,12 +33,12 @@ inEachMode('what a request asks of PostgreSQL', ({ mode, databaseUrl }) => {
     marketplace = await startMarketplace({ mode, env: { DATABASE_URL: proxy.url } });
     [seller, buyer] = await Promise.all([registerAgent(marketplace), registerAgent(marketplace)]);
     shop = await openShop(seller);
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     await shop?.close();
     await marketplace?.stop();
     await proxy?.stop();
-  }, 60_000);
+  }, 120_000);
 
   /** The transactions of each request, as `service: statements (round trips)`. */
   async function costsOf(request: (n: number) => Promise<{ status: number }>, status: number): Promise<string[]> {

@@ -30,13 +30,13 @@ inEachMode('the health of an endpoint', ({ mode }) => {
       registerAgent(marketplace),
       registerAgent(marketplace),
     ]);
-  }, 120_000);
+  }, 240_000);
   beforeEach(async () => {
     works = true;
     shop = await openShop(seller, () => (works ? { ok: true } : reply(503, { busy: true })));
   });
   afterEach(() => shop.close());
-  afterAll(() => marketplace?.stop(), 60_000);
+  afterAll(() => marketplace?.stop(), 120_000);
 
   const health = async (): Promise<[string, number]> => {
     const { status, consecutive_failures } = await seller.market.endpoint.get(shop.listing);

@@ -239,7 +239,7 @@ inEachMode('a private endpoint', (harness) => {
       } finally {
         await elsewhere.stop();
       }
-    }, 120_000);
+    }, 240_000);
   });
 
   describe('as its owner sees it', () => {

@@ -38,14 +38,14 @@ inEachMode('what concerns an account', ({ mode }) => {
 
   beforeAll(async () => {
     marketplace = await startMarketplace({ mode, env: SETTINGS, replicas: { reputation: 2 } });
-  }, 120_000);
+  }, 240_000);
   beforeEach(async () => {
     works = true;
     [seller, buyer] = await Promise.all([registerAgent(marketplace), registerAgent(marketplace)]);
     shop = await openShop(seller, () => (works ? { ok: true } : reply(503, { busy: true })));
   });
   afterEach(() => shop.close());
-  afterAll(() => marketplace?.stop(), 60_000);
+  afterAll(() => marketplace?.stop(), 120_000);
 
   const page = async (agent: Agent, query = ''): Promise<{ data: AccountEvent[]; next?: string }> => {
     const { status, json } = await agent.market.send('GET', `/events${query}`);
@@ -127,7 +127,7 @@ inEachMode('what concerns an account', ({ mode }) => {
     expect([first.data, first.next]).toEqual([data.slice(0, 4), '4']);
     const second = await page(seller, `?limit=5&cursor=${first.next}`);
     expect([second.data, second.next]).toEqual([data.slice(4), undefined]);
-  }, 60_000);
+  }, 120_000);
 
   it('is told of a refund, and no other account of it', async () => {
     // The money above the price is due as a refund.
@@ -161,7 +161,7 @@ inEachMode('what concerns an account', ({ mode }) => {
     const later = new Follower(seller, follower.seen[1]!.id);
     await eventually(() => expect(later.seen).toEqual(follower.seen.slice(2)));
     await later.stop();
-  }, 90_000);
+  }, 180_000);
 
   it('is read past no event that is committed late', async () => {
     await deliver(1);
@@ -223,7 +223,7 @@ inEachMode('what concerns an account', ({ mode }) => {
     await seller.market.authorizedBy(`Bearer ${other.key}`).apiKeys.revoke(key!);
     for (;;) if ((await reader.read()).done) break;
     expect((await stream(seller)).status).toBe(401);
-  }, 60_000);
+  }, 120_000);
 
   it('is told to the human that has claimed the agent, while its session lasts', async () => {
     const { marketplace: human, session } = await new Marketplace({ baseUrl: marketplace.baseUrl }).signIn(evmWallet());
@@ -243,7 +243,7 @@ inEachMode('what concerns an account', ({ mode }) => {
     expect([others.status, reasonOf(others)]).toEqual([404, 'agent_not_found']);
     await Promise.all([expect(followed).rejects.toMatchObject({ status: 401 }), human.signOut()]);
     expect(await inBrowser.text()).toContain('event: sale');
-  }, 30_000);
+  }, 60_000);
 
   it('opens five streams for an account and no sixth, and refuses what is no id', async () => {
     const stop = new AbortController();
@@ -268,5 +268,5 @@ inEachMode('what concerns an account', ({ mode }) => {
     const malformed = await buyer.market.send('GET', '/events?cursor=-1');
     expect([malformed.status, reasonOf(malformed), bodyOf(malformed).success]).toEqual([400, 'request_invalid', false]);
     await expect(buyer.market.authorizedBy('Bearer am_k_no').events().next()).rejects.toBeInstanceOf(MarketplaceError);
-  }, 30_000);
+  }, 60_000);
 });

@@ -36,7 +36,7 @@ inEachMode('a seller that owes fees', ({ mode }) => {
       openShop(seller, undefined, { name: 'Quokka facts', pricing_amount: 0.25 }),
       openShop(seller, undefined, { pricing_amount: 0 }),
     ]);
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     await expectBooksInOrder(marketplace, [shop]);
     expect(
@@ -51,7 +51,7 @@ inEachMode('a seller that owes fees', ({ mode }) => {
     });
     await Promise.all([shop?.close(), free?.close()]);
     await marketplace?.stop();
-  }, 60_000);
+  }, 120_000);
 
   const url = (path: string): string => `${marketplace.baseUrl}/api/v1/${path}`;
   const get = async <T>(path: string): Promise<T> => {
@@ -114,7 +114,7 @@ inEachMode('a seller that owes fees', ({ mode }) => {
     expect((await call(payWith(generatePrivateKey()))).status).toBe(200);
     expect(await get(`listings/${late.listing.id}`)).toMatchObject({ status: 'active' });
     await late.close();
-  }, 120_000);
+  }, 240_000);
 
   it('is told what is wrong with a payment of them', async () => {
     const post = async (body: object, headers: Record<string, string> = {}): Promise<unknown> => {

@@ -106,7 +106,7 @@ inEachMode('the bounds of the OpenAPI document', (harness) => {
     description = await ApiDescription.read(harness);
     client = new RawClient(harness);
     fixtures = await Fixtures.create(harness);
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     client.close();
     await fixtures?.close();
@@ -241,7 +241,7 @@ inEachMode('the bounds of the OpenAPI document', (harness) => {
       });
       expect(wrong.flat()).toEqual([]);
     },
-    120_000,
+    240_000,
   );
 
   it('are those of query fields [spec: limit.page, GET /listings limit, GET /receipts and GET /reviews/{listingId} limit]', async () => {
@@ -268,7 +268,7 @@ inEachMode('the bounds of the OpenAPI document', (harness) => {
         : [];
     });
     expect(wrong.flat()).toEqual([]);
-  }, 60_000);
+  }, 120_000);
 
   it('are all there is to a text: it is kept as it was sent, or refused', async () => {
     const listing = await fixtures.listing();
@@ -302,5 +302,5 @@ inEachMode('the bounds of the OpenAPI document', (harness) => {
       }
     }
     expect(differences).toEqual([]);
-  }, 60_000);
+  }, 120_000);
 });

@@ -58,7 +58,7 @@ describe('connections that never bring a request', () => {
       expect(performance.now() - startedAt).toBeLessThan(CLOSE_TIMEOUT_MS);
       expect(slowest).toBeLessThan(MAX_LATENCY_MS);
     },
-    60_000,
+    120_000,
   );
 
   inAllModesAtOnce(
@@ -78,6 +78,6 @@ describe('connections that never bring a request', () => {
         expect((await text(again)).split('\r\n')[0]).toBe('HTTP/1.1 200 OK');
       });
     },
-    60_000,
+    120_000,
   );
 });

@@ -20,7 +20,7 @@ inEachMode('a fuzzer that knows the OpenAPI document', (harness) => {
     description = await ApiDescription.read(harness);
     client = new RawClient(harness);
     fixtures = await Fixtures.create(harness);
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     client.close();
     await fixtures?.close();

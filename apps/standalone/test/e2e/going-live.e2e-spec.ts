@@ -42,7 +42,7 @@ inOneMode('a marketplace that went live as its page says', ({ mode }) => {
     });
     // The token of the test has the name of Circle's on a test network.
     settings = { ...shown, PAYMENTS_LEDGER_X402_EIP712: `eip155:${BASE}=USDC:2` };
-  }, 120_000);
+  }, 240_000);
   afterAll(() => chain?.stop(), 60_000);
 
   const started = async (env: Record<string, string>, use: (marketplace: RunningMarketplace) => Promise<void>) => {
@@ -74,7 +74,7 @@ inOneMode('a marketplace that went live as its page says', ({ mode }) => {
         );
         expect([code, output]).toEqual([0, expect.stringContaining('well')]);
       }),
-    120_000,
+    240_000,
   );
 
   it(
@@ -103,6 +103,6 @@ inOneMode('a marketplace that went live as its page says', ({ mode }) => {
         }
         await shop.close();
       }),
-    120_000,
+    240_000,
   );
 });

@@ -23,7 +23,7 @@ inEachMode('writes on one listing at once', (marketplace) => {
     const relayRequestId = await payFor(buyer, shop.listing, {});
     expect(resultOf(await callOnce(buyer, shop.listing, {}, withRelayId(relayRequestId))).billable).toBe(true);
     moved = await sellerServer(() => ({ ok: true }), { secret: () => shop.listing.gateway_signing_secret! });
-  }, 120_000);
+  }, 240_000);
   afterAll(() => Promise.all([shop?.close(), moved?.close()]));
 
   const deadlocks = (): Promise<number> =>
@@ -114,7 +114,7 @@ inEachMode('writes on one listing at once', (marketplace) => {
       }
     for (const [name, count] of done) expect([name, count > 0]).toEqual([name, true]);
     expect(await deadlocks()).toBe(before);
-  }, 240_000);
+  }, 480_000);
 
   it.each<[string, string, string, object]>([
     ['a rotation, which leaves the old secret its time', 'POST', '/endpoint/rotate-secret', { overlap_seconds: 600 }],

@@ -51,7 +51,7 @@ inEachMode('a seller of many listings', ({ mode }) => {
       env: { CATALOG_LISTINGS_PER_POW_STEP: '2', CATALOG_LISTINGS_PER_SELLER_MAX: '6' },
     });
     seller = await registerAgent(market);
-  }, 120_000);
+  }, 240_000);
   afterAll(() => market.stop());
 
   it('works sixteen times harder after each few, and may have so many and no more', async () => {

@@ -32,13 +32,13 @@ inEachMode('the measured quality of a listing', ({ mode }) => {
       registerAgent(marketplace),
       registerAgent(marketplace),
     ]);
-  }, 120_000);
+  }, 240_000);
   beforeEach(async () => {
     behave = () => ({ ok: true });
     shop = await openShop(seller, () => behave());
   });
   afterEach(() => shop.close());
-  afterAll(() => marketplace?.stop(), 60_000);
+  afterAll(() => marketplace?.stop(), 120_000);
 
   const qualityOf = async ({ listing }: Shop): Promise<Quality> => (await anyone.listings.get(listing)).quality!;
   const call = async (buyer: Agent, n: number): Promise<() => Promise<boolean>> => {

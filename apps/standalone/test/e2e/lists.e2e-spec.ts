@@ -107,11 +107,11 @@ inEachMode('lists and streams', ({ mode }) => {
         [seller.id, EVENTS],
       ),
     );
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     await Promise.all([shop?.close(), broken?.close()]);
     await marketplace?.stop();
-  }, 60_000);
+  }, 120_000);
 
   const ask = async (reader: Reader, path: string, query: Query) => {
     const asker = reader === 'operator' ? operator : reader.market;
@@ -192,7 +192,7 @@ inEachMode('lists and streams', ({ mode }) => {
     await inParallel(readings, read, 4);
     expect([...most].filter(([, rows]) => rows < 3)).toEqual([]);
     expect([...most.values()].every((rows) => rows < ALL)).toBe(true);
-  }, 300_000);
+  }, 600_000);
 
   it('are read to the end while rows are added: none that was there is lost, and by a cursor none is repeated', async () => {
     for (const { path, address, readers, takes } of await lists()) {
@@ -220,7 +220,7 @@ inEachMode('lists and streams', ({ mode }) => {
         expect([path, way, once.filter((key) => before.includes(key))]).toEqual([path, way, before]);
       }
     }
-  }, 120_000);
+  }, 240_000);
 
   it('are streamed from every cursor', async () => {
     const { items: whole } = await ask(seller, '/events', { limit: 100 });
@@ -237,7 +237,7 @@ inEachMode('lists and streams', ({ mode }) => {
       stop.abort();
       expect([after, seen]).toEqual([after, left.length === 0 ? [String(whole.length + 1)] : left]);
     }
-  }, 60_000);
+  }, 120_000);
 
   it('start over at a cursor of another history', async () => {
     const { items: whole } = await ask(seller, '/events', { limit: 100 });
@@ -274,7 +274,7 @@ inEachMode('lists and streams', ({ mode }) => {
       expect(await open(again.signal)).toBe(200);
       again.abort();
     });
-  }, 60_000);
+  }, 120_000);
 });
 
 const nothing = (): Promise<void> => Promise.resolve();

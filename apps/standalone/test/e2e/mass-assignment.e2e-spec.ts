@@ -38,7 +38,7 @@ inEachMode('mass assignment', (harness) => {
     description = await ApiDescription.read(harness);
     client = new RawClient(harness);
     fixtures = await Fixtures.create(harness);
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     client.close();
     await fixtures?.close();
@@ -132,5 +132,5 @@ inEachMode('mass assignment', (harness) => {
       expect([...taken]).toEqual([]);
       expect(changed).toEqual([]);
     });
-  }, 120_000);
+  }, 240_000);
 });

@@ -182,14 +182,14 @@ inEachMode('money', ({ mode }) => {
       ),
     );
     feeds = await Promise.all(sellers.map((seller) => listFeed(seller, { pricing_amount: usd(FEED_PRICE) })));
-  }, 180_000);
+  }, 360_000);
   afterAll(async () => {
     await Promise.all((shops ?? []).flat().map((shop) => shop.close()));
     await marketplace?.stop();
     relay?.stop();
     await solana?.stop();
     await chain?.stop();
-  }, 60_000);
+  }, 120_000);
 
   const walletOf = (agent: Agent): Address => agent.wallet.address as Address;
   const signs = (agent: Agent): Payer => x402Payer(agent.wallet as never, { [NETWORK]: {} });

@@ -301,5 +301,5 @@ inEachMode('the HTTP interface of operators', (harness) => {
     while (sales(moved) <= sales(first)) moved = (await told())!;
     await own.signOut();
     while ((await told()) !== undefined);
-  }, 60_000);
+  }, 120_000);
 });

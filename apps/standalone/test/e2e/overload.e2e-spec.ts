@@ -12,7 +12,7 @@ inEachMode('a marketplace that has as many active calls as it can carry', ({ mod
   beforeAll(async () => {
     market = await startMarketplace({ mode, env: { GATEWAY_ACTIVE_CALLS_MAX: '1' } });
     [seller, buyer] = [await registerAgent(market), await registerAgent(market)];
-  }, 120_000);
+  }, 240_000);
   afterAll(() => market.stop());
 
   const delivered = async (call: () => Promise<HttpAnswer>): Promise<HttpAnswer> => {

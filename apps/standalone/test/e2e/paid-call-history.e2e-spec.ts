@@ -49,12 +49,12 @@ inEachMode('the history of calls', ({ mode }) => {
     await statusOf('expired', 'expired');
     relayOf.succeeded = await deliver(buyer, shop, { secret: 'succeeded' });
     await deliver(seller, bought, { secret: 'sold' });
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     await expectBooksInOrder(marketplace, [shop, bought]);
     await Promise.all([shop, broken, bought].map((each) => each?.close()));
     await marketplace?.stop();
-  }, 60_000);
+  }, 120_000);
 
   const list = async (agent: Agent, query: GatewayRequestQuery = {}): Promise<GatewayRequest[]> =>
     (await agent.market.gatewayRequests.list(query)).data;

@@ -36,11 +36,11 @@ inEachMode('a marketplace that pays sellers on one chain', ({ mode }) => {
     });
     seller = await registerAgent(marketplace, { wallet: solanaWallet(), displayName: 'Elsewhere' });
     buyer = await registerAgent(marketplace, { displayName: 'Buyer' });
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     await marketplace?.stop();
     await chain?.stop();
-  }, 60_000);
+  }, 120_000);
 
   it('lists nothing that nobody can pay for, names the chain, and takes it once a wallet is there', async () => {
     const refused = await attemptListing(seller, SALE);

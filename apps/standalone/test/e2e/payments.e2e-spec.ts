@@ -104,7 +104,7 @@ inEachMode('payments', (harness) => {
         withinMs: 20_000,
         everyMs: 200,
       });
-    }, 60_000);
+    }, 120_000);
 
     it('takes relay_request_id or payload, one of the two, and nothing about another payment [spec: POST /payments/verify]', async () => {
       const offer = await paidOffer(reader, feed);

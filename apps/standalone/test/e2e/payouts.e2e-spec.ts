@@ -54,13 +54,13 @@ inEachMode('payouts of an operator who is the merchant of record', ({ mode }) =>
       await registerAgent(marketplace, { displayName: 'Three' }),
     ];
     for (const seller of sellers) shops.push(await openShop(seller, undefined, { pricing_amount: PRICE }));
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     await expectBooksInOrder(marketplace, shops);
     await Promise.all(shops.map((shop) => shop.close()));
     await marketplace?.stop();
     await chain?.stop();
-  }, 60_000);
+  }, 120_000);
 
   let calls = 0;
   const sell = async (...numbers: number[]): Promise<void> => {

@@ -37,12 +37,12 @@ inEachMode('behind PgBouncer, pooling by transaction', ({ mode, databaseUrl }) =
           ? await startMarketplace({ mode, env, databaseThrough: pool })
           : await startMarketplace({ mode, env: { ...env, DATABASE_URL: await pool(direct) } });
       shop = await openShop(await registerAgent(marketplace));
-    }, 180_000);
+    }, 360_000);
     afterAll(async () => {
       await shop?.close();
       await marketplace?.stop();
       await pooler?.stop();
-    }, 60_000);
+    }, 120_000);
 
     it('sells, charges each call once, and its books add up', async () => {
       const buyer = await registerAgent(marketplace);

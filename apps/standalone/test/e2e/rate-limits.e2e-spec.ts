@@ -29,11 +29,11 @@ inEachMode('rate limits', ({ mode }) => {
       if ((body as { slow?: boolean }).slow) await new Promise<void>((resolve) => (letSellerAnswer = resolve));
       return { echo: body };
     });
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     await shop?.close();
     await marketplace?.stop();
-  }, 60_000);
+  }, 120_000);
 
   const anyone = () => stranger({ mode, baseUrl: marketplace.baseUrl, databaseUrl: marketplace.databaseUrl });
   /** Sends a request without a credential, with the header of the proxy. */
@@ -188,7 +188,7 @@ inEachMode('rate limits', ({ mode }) => {
       expect(await statusesOf(6, () => agent.market.send('GET', '/me'))).toEqual([200, 200, 200, 200, 200, 429]);
       await marketplace.restart('standalone');
       expect((await agent.market.send('GET', '/me')).status).toBe(200);
-    }, 90_000);
+    }, 180_000);
   } else {
     it('are counted in Redis: a restart of the edge forgets nothing', async () => {
       const agent = await registerAgent(marketplace);
@@ -196,7 +196,7 @@ inEachMode('rate limits', ({ mode }) => {
       await marketplace.restart('api-gateway');
       // If the edge had lost its counters, all five would pass. If Redis answers late, one or two may pass.
       expect(await statusesOf(5, () => agent.market.send('GET', '/me'))).toContain(429);
-    }, 90_000);
+    }, 180_000);
 
     it('go on in the process when Redis is killed, from what was counted before, and nothing waits for it', async () => {
       const [before, after] = [await registerAgent(marketplace), await registerAgent(marketplace)];
@@ -210,6 +210,6 @@ inEachMode('rate limits', ({ mode }) => {
       expectLimited(await before.market.send('GET', '/me'), 'reads');
       const fresh = await registerAgent(marketplace);
       expect(await statusesOf(6, () => fresh.market.send('GET', '/me'))).toEqual([200, 200, 200, 200, 200, 429]);
-    }, 90_000);
+    }, 180_000);
   }
 });

@@ -36,11 +36,11 @@ inEachMode('a recovery', ({ mode }) => {
     // It leaves behind what others' tests do not expect: calls that never end, answers that are gone.
     marketplace = await startMarketplace({ mode, env: SOON });
     world = new World({ ...marketplace, mode });
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     await world?.close();
     await marketplace?.stop();
-  }, 60_000);
+  }, 120_000);
 
   it('has a row for everything that the OpenAPI document declares', async () => {
     const declared = await declaredRecoveries(world.anyone);
@@ -89,12 +89,12 @@ inEachMode('a recovery where Relay alone is taken', ({ mode }) => {
       },
     });
     world = new World({ ...marketplace, mode });
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     await world?.close();
     await marketplace?.stop();
     relay?.stop();
-  }, 60_000);
+  }, 120_000);
 
   it.each(Object.keys(RELAY_ROWS))('%s works when it is followed', async (key) =>
     walk(key, await RELAY_ROWS[key]!(world)),

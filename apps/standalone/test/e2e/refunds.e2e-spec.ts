@@ -49,14 +49,14 @@ inEachMode('a refund', ({ mode }) => {
       registerAgent(marketplace),
     ]);
     shop = await openShop(seller, () => reply(500, { broken: true }), { pricing_amount: 0.25 });
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     await expectBooksInOrder(marketplace, [shop]);
     await shop?.close();
     await marketplace?.stop();
     relay?.stop();
     await chain?.stop();
-  }, 60_000);
+  }, 120_000);
 
   it('of what Relay paid the seller is shown to both, takes the seller off the market, and is confirmed by its transfer', async () => {
     const body = { never: 'delivered' };
@@ -119,7 +119,7 @@ inEachMode('a refund', ({ mode }) => {
     }
     expect((await seller.market.balance()).refunds.due_by_account.usd).toBe(0);
     expect((await buyer.market.balance()).refunds.due_to_account.micros).toBe('12500');
-  }, 90_000);
+  }, 180_000);
 
   it('of play money is paid by itself; payment, history and statement say where', async () => {
     const body = { play: 'money' };
@@ -163,5 +163,5 @@ inEachMode('a refund', ({ mode }) => {
     expect(text.split('\r\n')).toHaveLength(statement.entries.length + 2);
     expect(await buyer.market.statements.csv(month)).toBe(text);
     expect((await buyer.market.send('GET', '/statements/2026-13')).status).toBe(404);
-  }, 60_000);
+  }, 120_000);
 });

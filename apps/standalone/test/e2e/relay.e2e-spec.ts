@@ -50,7 +50,7 @@ inEachMode('money that Relay carries', ({ mode }) => {
     marketplace = await startMarketplace({ mode, env });
     seller = await registerAgent(marketplace, { displayName: 'Seller' });
     shop = await openShop(seller, undefined, { pricing_amount: PRICE });
-  }, 120_000);
+  }, 240_000);
   beforeEach(async () => {
     relay.misbehave = null;
     buyer = await registerAgent(marketplace, { displayName: 'Buyer' });
@@ -60,7 +60,7 @@ inEachMode('money that Relay carries', ({ mode }) => {
     await shop?.close();
     await marketplace?.stop();
     relay?.stop();
-  }, 60_000);
+  }, 120_000);
 
   const call = (body: object, { relay_request_id }: Offer) =>
     callOnce(buyer, shop.listing, body, withRelayId(relay_request_id));

@@ -151,7 +151,7 @@ inEachMode('reviews', (harness) => {
     await isWorth((score) => score === 0);
     expect(await refusal(alsoMine, GOOD, other.listing.id)).toEqual([403, 'FORBIDDEN', 'related_to_seller']);
     await other.close();
-  }, 60_000);
+  }, 120_000);
 
   it('are written by subscribers, of free and of paid listings', async () => {
     const subscriber = await registerAgent(harness);
@@ -347,7 +347,7 @@ inEachMode('the score of an agent', (harness) => {
       expect(after.provisional).toEqual(before.provisional);
       await shop.close();
     },
-    60_000,
+    120_000,
   );
 
   it('is nothing special for buying of oneself through others', async () => {
@@ -367,7 +367,7 @@ inEachMode('the score of an agent', (harness) => {
       { withinMs: 15_000 },
     );
     await shop.close();
-  }, 60_000);
+  }, 120_000);
 
   it('is not bought with play money, by sixty wallets that nobody knows', async () => {
     const seller = await registerAgent(harness, { displayName: 'Washes' });
@@ -396,5 +396,5 @@ inEachMode('the score of an agent', (harness) => {
       'verify',
     );
     expect([code, output]).toEqual([0, expect.stringMatching(/^\d+ accounts are as the facts say/)]);
-  }, 120_000);
+  }, 240_000);
 });

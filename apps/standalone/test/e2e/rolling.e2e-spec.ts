@@ -44,12 +44,12 @@ inEachMode('a rolling restart behind a proxy', ({ mode }) => {
           return { echo: body };
         }),
       ];
-    }, 180_000);
+    }, 360_000);
     afterAll(async () => {
       await shop?.close();
       await proxy?.stop();
       await marketplace?.stop();
-    }, 120_000);
+    }, 240_000);
 
     (mode === 'standalone' ? it.skip : it)(
       'fails no request and calls no seller twice',
@@ -83,7 +83,7 @@ inEachMode('a rolling restart behind a proxy', ({ mode }) => {
         expect(shop.requests.filter(({ call: { event } }) => event === 'gateway.call')).toHaveLength(sent);
         await expectBooksInOrder(marketplace, [shop]);
       },
-      240_000,
+      480_000,
     );
   });
 });

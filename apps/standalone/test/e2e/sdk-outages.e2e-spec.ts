@@ -18,11 +18,11 @@ inEachMode('the SDK while services restart', ({ mode }) => {
     marketplace = await startMarketplace({ mode, env: { GATEWAY_FAILING_AFTER: '1000' } });
     shop = await openShop(await registerAgent(marketplace, { displayName: 'Seller' }));
     buyers = await Promise.all(Array.from({ length: BUYERS }, () => registerAgent(marketplace)));
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     await shop?.close();
     await marketplace?.stop();
-  }, 60_000);
+  }, 120_000);
 
   const victims: ProcessName[] =
     mode === 'standalone' ? ['standalone'] : ['gateway', 'payments-ledger', 'api-gateway', 'nats'];
@@ -50,7 +50,7 @@ inEachMode('the SDK while services restart', ({ mode }) => {
       expect((await receipts()) - before).toBe(CALLS);
       await expectBooksInOrder(marketplace, [shop]);
     },
-    240_000,
+    480_000,
   );
 
   const receipts = async (): Promise<number> => {

@@ -92,7 +92,7 @@ inEachMode('secrets', ({ mode }) => {
     );
     fixtures = await Fixtures.create(marketplace);
     await live();
-  }, 120_000);
+  }, 240_000);
 
   afterAll(async () => {
     globalThis.fetch = plainFetch;
@@ -100,7 +100,7 @@ inEachMode('secrets', ({ mode }) => {
     await fixtures?.close();
     await seller?.close();
     await marketplace?.stop();
-  }, 60_000);
+  }, 120_000);
 
   /** Creates, uses, fails with, and replaces each kind of secret. */
   async function live(): Promise<void> {
@@ -206,7 +206,7 @@ inEachMode('secrets', ({ mode }) => {
         : [];
     });
     expect(shown).toEqual([]);
-  }, 120_000);
+  }, 240_000);
 
   it('stay out of logs, events, messages, caches and tables, whatever happens [spec: gateway-rule.4]', async () => {
     await withClient(marketplace.databaseUrl, async (database) => {
@@ -261,5 +261,5 @@ inEachMode('secrets', ({ mode }) => {
     expect([...new Set(carried)]).toEqual([]);
     expect(leaks('Redis', foundIn(secrets, redis!.text()))).toEqual([]);
     expect(redis!.text().length).toBeGreaterThan(100);
-  }, 120_000);
+  }, 240_000);
 });

@@ -32,11 +32,11 @@ inEachMode('a process that is told to stop', ({ mode }) => {
       arrive();
       return new Promise((resolve) => (answer = () => resolve({ echo: body })));
     });
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     await shop?.close();
     await marketplace?.stop();
-  }, 60_000);
+  }, 120_000);
 
   it('finishes the paid call it has, leaves in order, and finds everything again when it is back', async () => {
     const stopped: ProcessName[] =
@@ -58,7 +58,7 @@ inEachMode('a process that is told to stop', ({ mode }) => {
     const again = await callOnce(buyer, shop.listing, { last: 'call' }, withRelayId(relayRequestId));
     expect([again.status, again.text]).toEqual([200, result.text]);
     await expectBooksInOrder(marketplace, [shop]);
-  }, 90_000);
+  }, 180_000);
 });
 
 inEachMode('the start command', ({ mode }) => {
@@ -88,7 +88,7 @@ inEachMode('the start command', ({ mode }) => {
       command.kill('SIGKILL');
       await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
     }
-  }, 180_000);
+  }, 360_000);
 });
 
 /** Running processes whose command line names the directory, as the embedded PostgreSQL's does. */

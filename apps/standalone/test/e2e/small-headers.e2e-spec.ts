@@ -85,13 +85,13 @@ inEachMode('through a proxy with its default limits', ({ mode }) => {
         },
         example_input: { city: JAPANESE },
       });
-    }, 180_000);
+    }, 360_000);
     afterAll(async () => {
       await shop?.close();
       await proxy?.stop();
       await marketplace?.stop();
       facilitator?.close();
-    }, 60_000);
+    }, 120_000);
 
     const url = (base: string): string => `${base}/api/v1/x402/${shop.listing.slug}`;
     const requiredOf = (answer: Response) =>

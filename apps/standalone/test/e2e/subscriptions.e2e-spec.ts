@@ -286,7 +286,7 @@ inEachMode('subscriptions', (harness) => {
       expect([365, 366]).toContain(
         (Date.parse(subscription.current_period_end!) - Date.parse(subscription.created_at)) / DAY_MS,
       );
-    }, 60_000);
+    }, 120_000);
 
     it.each(['the stock client', 'the SDK'])('is paid by a signature in one go by %s', async (client) => {
       const reader = await newcomer();

@@ -21,11 +21,11 @@ inEachMode('telemetry', ({ mode }) => {
     const answer = await callOnce(buyer, shop.listing, { n: 1 }, withRelayId(relayRequestId));
     expect(answer.status).toBe(200);
     requestId = answer.headers.get('x-request-id')!;
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     await shop?.close();
     await marketplace?.stop();
-  }, 60_000);
+  }, 120_000);
 
   const linesOf = (id: string): Line[] =>
     marketplace.processes

@@ -46,7 +46,7 @@ inEachMode('signed payments on a chain', ({ mode }) => {
     marketplace = await startMarketplace({ mode, env: onChain });
     seller = await registerAgent(marketplace, { displayName: 'Seller' });
     shop = await openShop(seller, undefined, { pricing_amount: PRICE });
-  }, 120_000);
+  }, 240_000);
   beforeEach(async () => {
     buyer = await registerAgent(marketplace, { displayName: 'Buyer' });
   });
@@ -55,7 +55,7 @@ inEachMode('signed payments on a chain', ({ mode }) => {
     await shop?.close();
     await marketplace?.stop();
     await chain?.stop();
-  }, 60_000);
+  }, 120_000);
 
   /** The balance of the seller's own wallet. */
   const received = (): Promise<bigint> => chain.balanceOf(USDC, seller.wallet.address as Address);

@@ -45,7 +45,7 @@ inEachMode('a marketplace with two facilitators, in an order', ({ mode }) => {
       },
     });
     shop = await openShop(await registerAgent(marketplace), ({ body }) => ({ echo: body }), { pricing_amount: 0.25 });
-  }, 120_000);
+  }, 240_000);
   afterEach(() => {
     for (const facilitator of [first, second]) Object.assign(facilitator, { fault: null, behaviour: null });
     for (const facilitator of [first, second]) facilitator.handIns.clear();
@@ -57,7 +57,7 @@ inEachMode('a marketplace with two facilitators, in an order', ({ mode }) => {
       for (const facilitator of [first, second]) facilitator?.stop();
       await chain?.stop();
     });
-  }, 60_000);
+  }, 120_000);
 
   /** Buys once with an unmodified client. @returns how often each facilitator was given the signature to settle. */
   const buy = async (what: string): Promise<[first: number, second: number]> => {

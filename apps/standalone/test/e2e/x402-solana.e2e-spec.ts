@@ -53,13 +53,13 @@ inEachMode('signed payments on Solana', ({ mode }) => {
     shop = await openShop(seller, ({ body }) => ('fail' in (body as object) ? reply(500, {}) : { echo: body }), {
       pricing_amount: PRICE,
     });
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     await expectBooksInOrder(marketplace, [shop]);
     await shop?.close();
     await marketplace?.stop();
     await node?.stop();
-  }, 60_000);
+  }, 120_000);
 
   const clientOf = async (wallet: Wallet): Promise<x402Client> =>
     new x402Client().register(
@@ -186,7 +186,7 @@ inEachMode('signed payments on Solana', ({ mode }) => {
         { withinMs: 30_000 },
       );
     },
-    90_000,
+    180_000,
   );
 
   it('make the fee a debt of the seller, who pays it on Solana with a stock client', async () => {

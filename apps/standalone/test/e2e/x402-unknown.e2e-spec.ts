@@ -60,7 +60,7 @@ inEachMode('a settlement whose outcome is unknown', ({ mode }) => {
     chain = await startEvmHarness(CHAIN_ID);
     await chain.place('SignedToken', USDC);
     facilitator = await serveFacilitatorOf(chain);
-  }, 120_000);
+  }, 240_000);
   afterEach(() => Object.assign(facilitator, { fault: null, times: Infinity }));
   afterAll(async () => {
     facilitator?.stop();
@@ -92,13 +92,13 @@ inEachMode('a settlement whose outcome is unknown', ({ mode }) => {
       shop = await openShop(seller, ({ body }) => ({ echo: body }), {
         pricing_amount: 0.25,
       });
-    }, 120_000);
+    }, 240_000);
     afterAll(async () => {
       await expectBooksInOrder(marketplace, [shop]).finally(async () => {
         await shop?.close();
         await marketplace?.stop();
       });
-    }, 60_000);
+    }, 120_000);
 
     const wallet = async (amount = 4n * AMOUNT): Promise<PrivateKeyAccount> => {
       const account = privateKeyToAccount(generatePrivateKey());

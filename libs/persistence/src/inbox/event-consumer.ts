@@ -17,7 +17,8 @@ const park = sql(
 );
 const findDue = sql(
   'parked.due',
-  'SELECT event_id, payload, request_id, attempts FROM parked_events WHERE subject = $1 AND retry_at <= now() ORDER BY retry_at LIMIT 100',
+  `SELECT subject, event_id, payload, request_id, attempts FROM parked_events
+   WHERE subject = ANY($1) AND retry_at <= now() ORDER BY retry_at LIMIT 100`,
 );
 const unpark = sql(
   'parked.remove',
@@ -38,6 +39,7 @@ const ATTEMPTS = 5;
 export type EventHandler = (events: ReceivedEvent<EventContract>[], tx: Tx) => Promise<void>;
 
 interface ParkedRow {
+  subject: string;
   event_id: string;
   payload: unknown;
   request_id: string;
@@ -70,24 +72,21 @@ export class EventConsumer {
     }
   }
 
-  /** Retries parked events that are due. It must be called repeatedly. */
-  async retryParked(): Promise<void> {
-    for (const row of await this.database.query<ParkedRow>(findDue, [this.contract.subject])) {
-      const event = {
-        id: row.event_id,
-        subject: this.contract.subject,
-        payload: row.payload,
-        requestId: row.request_id,
-      };
-      try {
-        await this.database.transaction(async (tx) => {
-          const [mine] = await tx.query(unpark, [event.subject, event.id]);
-          if (mine) await this.handleIn(tx, [event]);
-        });
-      } catch (error) {
-        if (error instanceof UnavailableError) throw error;
-        await this.failedAgain(event, row.attempts + 1, error);
-      }
+  get subject(): string {
+    return this.contract.subject;
+  }
+
+  /** Handles a parked event again, unless another process has done so meanwhile. */
+  async retry({ event_id, payload, request_id, attempts }: ParkedRow): Promise<void> {
+    const event = { id: event_id, subject: this.subject, payload, requestId: request_id };
+    try {
+      await this.database.transaction(async (tx) => {
+        const [mine] = await tx.query(unpark, [event.subject, event.id]);
+        if (mine) await this.handleIn(tx, [event]);
+      });
+    } catch (error) {
+      if (error instanceof UnavailableError) throw error;
+      await this.failedAgain(event, attempts + 1, error);
     }
   }
 
@@ -159,4 +158,11 @@ export class EventConsumer {
       await tx.query(insertDeadLetter, [event.subject, event.id, JSON.stringify(event.payload), String(error)]);
     });
   }
+}
+
+/** Retries the parked events of these consumers that are due. It must be called repeatedly. */
+export async function retryParked(database: Database, consumers: EventConsumer[]): Promise<void> {
+  const bySubject = new Map(consumers.map((consumer) => [consumer.subject, consumer]));
+  for (const row of await database.query<ParkedRow>(findDue, [[...bySubject.keys()]]))
+    await bySubject.get(row.subject)!.retry(row);
 }

@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import { z } from 'zod';
 import { shop } from '../../test/fixtures/shop.js';
 import type { Tx } from '../database.js';
-import { EventConsumer } from '../inbox/event-consumer.js';
+import { EventConsumer, retryParked } from '../inbox/event-consumer.js';
 import { sql } from '../statement.js';
 import { Outbox } from './outbox.js';
 import { OutboxRelay } from './outbox-relay.js';
@@ -165,7 +165,7 @@ describe('events', () => {
       expect(await itemsIn('parked_events')).toEqual([...poison].sort());
 
       await eventually(async () => {
-        await consumer.retryParked();
+        await retryParked(fresh.database, [consumer]);
         expect(await itemsIn('parked_events')).toEqual([]);
       });
       expect(await itemsIn('dead_letters')).toEqual([...poison].sort());
@@ -180,7 +180,7 @@ describe('events', () => {
       });
       await consumer.deliver([recordOf('stubborn')]);
       await eventually(async () => {
-        await consumer.retryParked();
+        await retryParked(fresh.database, [consumer]);
         expect(await counters()).toEqual({ stubborn: 1 });
       });
       expect([await itemsIn('parked_events'), await itemsIn('dead_letters')]).toEqual([[], []]);
@@ -193,7 +193,7 @@ describe('events', () => {
       const record = recordOf('dead');
       await consumer.deliver([record]);
       await eventually(async () => {
-        await consumer.retryParked();
+        await retryParked(fresh.database, [consumer]);
         expect(await itemsIn('dead_letters')).toEqual(['dead']);
       });
       await consumer.deliver([record, recordOf('dead too')]);
@@ -229,7 +229,7 @@ describe('events', () => {
       }).deliver([record]);
       const replicas = Array.from({ length: 4 }, () => consumerOf(counting));
       await eventually(async () => {
-        await Promise.all(replicas.map((replica) => replica.retryParked()));
+        await Promise.all(replicas.map((replica) => retryParked(fresh.database, [replica])));
         expect(await counters()).toEqual({ shared: 1 });
       });
       expect(await itemsIn('parked_events')).toEqual([]);
