@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 /**
  * Gives each service its own NATS users and writes the broker's configuration, in which each may publish and subscribe to
- * exactly what its topology declares, and the operator a user for the stream of events. `edge.pub` is the key by which services know for whom the edge asks. Keys that
- * exist are kept: run it again after an upgrade, and delete a key's file first to replace that key. Needs
- * `npm run build` before.
+ * exactly what its topology declares, and the operator may look at the stream of events and change it. `edge.pub` is the
+ * key by which services know for whom the edge asks. Keys that exist are kept: run it again after an upgrade, and delete
+ * a key's file first to replace that key. Needs `npm run build` before.
  */
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
