@@ -7,7 +7,6 @@ export default {
   testPathIgnorePatterns: ignoredPathsOf('e2e'),
   globalSetup: '<rootDir>/libs/testing/jest/e2e-setup.mjs',
   globalTeardown: '<rootDir>/libs/testing/jest/global-teardown.mjs',
-  testSequencer: '<rootDir>/.config/e2e-sequencer.mjs',
   testTimeout: 120_000,
   maxWorkers: 1,
 };
