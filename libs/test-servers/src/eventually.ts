@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
  */
 export async function eventually<T>(
   assertion: () => T | Promise<T>,
-  { withinMs = 5_000, everyMs = 20 } = {},
+  { withinMs = 20_000, everyMs = 20 } = {},
 ): Promise<T> {
   const deadline = Date.now() + withinMs;
   for (;;) {
