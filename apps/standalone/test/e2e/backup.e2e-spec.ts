@@ -10,6 +10,7 @@ import { admin } from '../support/admin.js';
 import { payFor, withRelayId } from '../support/buyer.js';
 import { inOneMode, registerAgent, type Agent } from '../support/harness.js';
 import { openShop, reply, type Shop } from '../support/seller.js';
+import { takeTheMachine } from '../support/whole-machine.js';
 
 const CHAIN_ID = 84_532;
 const USDC: Address = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
@@ -25,6 +26,7 @@ interface Request {
 
 /** A marketplace on a real chain is backed up while it sells, continues to sell, and is then restored. */
 inOneMode('a backup', () => {
+  takeTheMachine();
   let chain: EvmHarness;
   let work: string;
   let env: Record<string, string>;

@@ -8,6 +8,7 @@ import { callOnce, payFor, resultOf, withRelayId } from '../support/buyer.js';
 import { openShop, type Shop } from '../support/seller.js';
 import { RetryingBuyer, type Purchase } from '../support/retrying-buyer.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
+import { takeTheMachine } from '../support/whole-machine.js';
 
 const BUYERS = 16;
 /** The number of purchases before a process is killed, and again after it has restarted. */
@@ -56,6 +57,7 @@ class Gate {
 }
 
 inEachMode('under pressure', ({ mode }) => {
+  takeTheMachine();
   const gate = new Gate();
   let held = 0;
   let marketplace: RunningMarketplace;

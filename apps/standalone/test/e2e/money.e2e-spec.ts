@@ -38,6 +38,7 @@ import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 import { openShop, reply, type Shop } from '../support/seller.js';
 import { letTimePass, listFeed } from '../support/subscriber.js';
 import { retryUntil } from '../support/retrying-buyer.js';
+import { takeTheMachine } from '../support/whole-machine.js';
 
 /** Set TEST_SEED=<number> MONEY_STEPS=<number> for another run; the long one is `npm run test:money`. */
 const SEED = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31);
@@ -101,6 +102,7 @@ interface Debt {
  * sellers.
  */
 inEachMode('money', ({ mode }) => {
+  takeTheMachine();
   const victims: ProcessName[] = mode === 'standalone' ? ['standalone'] : ['payments-ledger', 'gateway'];
   const expected = new ExpectedMoney();
   const debts: Debt[] = [];

@@ -4,12 +4,14 @@ import { expectBooksInOrder } from '../support/books.js';
 import { callOnce, payFor, resultOf, withRelayId } from '../support/buyer.js';
 import { openShop, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
+import { takeTheMachine } from '../support/whole-machine.js';
 
 const CALLS_A_SECOND = 20;
 /** Some calls are at their seller when the processes are told to stop. */
 const SELLER_MS = [20, 20, 20, 2_500];
 
 inEachMode('a rolling restart behind a proxy', ({ mode }) => {
+  takeTheMachine();
   describeNeeding('nginx')('of every process, two of each service', () => {
     let marketplace: RunningMarketplace;
     let proxy: Nginx;
