@@ -135,8 +135,6 @@ inEachMode('under pressure', ({ mode }) => {
   );
 
   it('kill -9 of anything in the middle of paid calls leaves each of them charged once and delivered once', async () => {
-    // A shorter timeout makes the claims of a killed process expire sooner.
-    await seller.market.endpoint.update(shop.listing, { timeout_ms: 1_000 });
     const buyers = agents.map((agent) => new RetryingBuyer(agent, shop.listing));
     const victims: ProcessName[] =
       mode === 'standalone'
