@@ -4,7 +4,6 @@
  * each with a marketplace of its own.
  */
 import { spawn } from 'node:child_process';
-import { createServer } from 'node:net';
 
 const [kind, ...args] = process.argv.slice(2);
 const { MARKET_MODE } = process.env;
@@ -13,22 +12,15 @@ const options =
     ? ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning']
     : ['--conditions=@market/source', '--import', './.config/typescript.mjs', '--enable-source-maps'];
 
-/** A port that is free, by which the suites that take the whole machine take turns. */
-const turnPort = () =>
-  new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => resolve(String(port)));
-    });
-  });
-const E2E_TURN_PORT = await turnPort();
+/** The name of the lock by which the suites that take the whole machine take turns. */
+const E2E_TURN = `market-e2e-${process.pid}`;
 
 const run = (mode, ...more) =>
   spawn(
     process.execPath,
     [...options, 'node_modules/jest/bin/jest.js', '-c', `.config/jest.${kind}.mjs`, ...args, ...more],
     {
-      env: { ...process.env, E2E_TURN_PORT, ...(mode && { MARKET_MODE: mode }) },
+      env: { ...process.env, E2E_TURN, ...(mode && { MARKET_MODE: mode }) },
       stdio: 'inherit',
     },
   ).once('exit', (code) => (process.exitCode ||= code ?? 1));

@@ -5,22 +5,23 @@ const POLL_MS = 250;
 
 /**
  * Lets the tests of a suite that takes the whole machine begin when no other such suite runs, in this mode or in the
- * other, which runs at the same time. The lock is a port, because it ends with its process.
+ * other, which runs at the same time. The lock is an abstract socket, because that ends with its process. Only Linux
+ * has them; elsewhere nothing is awaited.
  */
 export function takeTheMachine(): void {
-  const port = Number(process.env.E2E_TURN_PORT);
-  let turn: Server | undefined;
+  const turn = createServer();
   beforeAll(async () => {
-    while (port > 0 && !turn) {
-      turn = await listen(port);
-      if (!turn) await delay(POLL_MS);
-    }
+    while (process.platform === 'linux' && !(await isOurs(turn))) await delay(POLL_MS);
   }, 3_600_000);
-  afterAll(() => void turn?.close());
+  afterAll(() => void turn.close());
 }
 
-const listen = (port: number): Promise<Server | undefined> =>
-  new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', () => resolve(undefined)).listen(port, '127.0.0.1', () => resolve(server));
+const isOurs = (turn: Server): Promise<boolean> =>
+  new Promise((resolve, reject) => {
+    const failed = (error: NodeJS.ErrnoException): void =>
+      error.code === 'EADDRINUSE' ? resolve(false) : reject(error);
+    turn.once('error', failed).listen(`\0${process.env.E2E_TURN}`, () => {
+      turn.off('error', failed);
+      resolve(true);
+    });
   });
