@@ -14,6 +14,6 @@ export default {
   testEnvironmentOptions: { customExportConditions: ['@market/source', 'node', 'node-addons'] },
   modulePathIgnorePatterns: ['/dist/'],
   coverageDirectory: '<rootDir>/node_modules/.cache/coverage',
-  testTimeout: 30_000,
+  testTimeout: 120_000,
   maxWorkers: '100%',
 };

@@ -70,7 +70,7 @@ describe('an owner of an embedded PostgreSQL', () => {
     await owner.ready;
     await owner.kill();
     await exactlyOneWins();
-  }, 60_000);
+  });
 
   it('that is killed amid commits leaves every acknowledged row, and nothing the next start stumbles over', async () => {
     const owner = startOwner([dataDir]);

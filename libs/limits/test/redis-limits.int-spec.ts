@@ -306,7 +306,7 @@ describeNeeding('redis-server')('RedisLimits', () => {
       );
       await delay(3_500);
       expect([await acquire(key), await keptOf(key)]).toEqual([[], MAX]);
-    }, 15_000);
+    });
 
     it('are counted by each process for itself while Redis is gone, and together again with those held when it is back', async () => {
       const key = newKey();

@@ -466,7 +466,7 @@ describe('search', () => {
       }),
       { numRuns: 300 },
     );
-  }, 60_000);
+  });
 
   it('finds at once what was created, and no more what was withdrawn, renamed or removed', async () => {
     const seller = principal();

@@ -36,7 +36,7 @@ describe('what became of an authorization', () => {
     [usdc] = await Promise.all([harness.deploy('SignedToken'), behind.deploy('SignedToken')]);
     batch = await harness.deploy('Batch');
     await harness.send(usdc, 'mint', [harness.payer, 10n ** 12n]);
-  }, 60_000);
+  });
   afterAll(() => Promise.all([harness.stop(), behind.stop()]));
 
   /** Signs an authorization that is valid for five minutes by the clock of the chain. */

@@ -34,7 +34,7 @@ describe('time', () => {
   const becomes = (state: string, ids: string[]): Promise<void> =>
     eventually(
       async () => expect(new Set(await Promise.all(ids.map((id) => harness.stateOf(id))))).toEqual(new Set([state])),
-      { withinMs: 10_000 },
+      { withinMs: 60_000 },
     );
   const refundsOf = async (ids: string[]): Promise<string[]> =>
     (await harness.received(paymentRefundDue))
@@ -142,7 +142,7 @@ describe('time', () => {
             ids,
           ]),
         ).toEqual([]),
-      { withinMs: 15_000 },
+      { withinMs: 60_000 },
     );
     expect(await harness.stateOf(waiting.offer.payment_id)).toBe('pending');
   });
@@ -181,7 +181,7 @@ describe('offers that came to nothing', () => {
     ) as [string[], string[]];
     await since(8, old);
     await since(6, recent);
-    await eventually(async () => expect(await left(old)).toEqual([]), { withinMs: 15_000 });
+    await eventually(async () => expect(await left(old)).toEqual([]), { withinMs: 60_000 });
     expect(await left(recent)).toHaveLength(5);
     const [order, quoted] = (await quoteMany(1))[0]!;
     await harness.pay(order, quoted, 'failed');
@@ -197,7 +197,7 @@ describe('offers that came to nothing', () => {
     await eventually(
       async () =>
         expect(new Set(await Promise.all(ids.map((id) => harness.stateOf(id))))).toEqual(new Set(['expired'])),
-      { withinMs: 10_000 },
+      { withinMs: 60_000 },
     );
     for (const id of ids)
       await harness.db.inspect('INSERT INTO payments_ledger.sandbox_transfers VALUES ($1, $2, 250000, now())', [
@@ -208,7 +208,7 @@ describe('offers that came to nothing', () => {
     await eventually(
       async () =>
         expect(new Set(await Promise.all(ids.map((id) => harness.stateOf(id))))).toEqual(new Set(['refund_due'])),
-      { withinMs: 10_000 },
+      { withinMs: 60_000 },
     );
     expect(
       (await harness.received(paymentRefundDue))
@@ -306,7 +306,7 @@ describe('rails that do not answer', () => {
           'refund_due',
           'refund_due',
         ]),
-      { withinMs: 10_000 },
+      { withinMs: 60_000 },
     );
     const states = await ledger.db.inspect('SELECT DISTINCT rail, state FROM payments_ledger.payments ORDER BY 1, 2');
     expect(states).toEqual(

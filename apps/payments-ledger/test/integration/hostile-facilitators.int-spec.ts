@@ -212,5 +212,5 @@ describe('two facilitators of which the first', () => {
       [call.claim.paymentId],
     );
     expect(rows).toEqual([{ facilitator: new URL(second.url).host }]);
-  }, 90_000);
+  });
 });

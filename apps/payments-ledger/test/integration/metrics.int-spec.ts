@@ -24,7 +24,7 @@ describe('the metrics of open payments and of the books', () => {
   let harness: LedgerHarness;
   beforeAll(async () => {
     harness = await startLedger({ env: { PAYMENTS_LEDGER_SAMPLE_INTERVAL_MS: '50' } });
-  }, 60_000);
+  });
   /** The tests change stored rows. */
   afterAll(() => harness.stop({ checkBooks: false }));
 
@@ -131,5 +131,5 @@ describe('the metrics of other parties', () => {
     expect([await countOf('failed'), await countOf('answered')]).toEqual([failed + 1, answered]);
     await harness.stop();
     parties.stop();
-  }, 60_000);
+  });
 });

@@ -27,7 +27,7 @@ describe('settlements against the chain', () => {
       PAYMENTS_LEDGER_SAMPLE_INTERVAL_MS: '100',
       PAYMENTS_LEDGER_X402_RPC_TIMEOUT_MS: '500',
     });
-  }, 60_000);
+  });
   /** The tests change stored rows. */
   afterAll(() => harness.stop({ checkBooks: false }));
 
@@ -221,7 +221,7 @@ describe('settlements against Relay', () => {
   let harness: RelayLedger;
   beforeAll(async () => {
     harness = await startRelayLedger();
-  }, 60_000);
+  });
   afterEach(() => {
     harness.relay.misbehave = null;
   });

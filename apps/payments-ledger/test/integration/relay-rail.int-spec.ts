@@ -22,7 +22,7 @@ describe('the Relay rail', () => {
   let harness: RelayLedger;
   beforeAll(async () => {
     harness = await startRelayLedger({ replicas: 2 });
-  }, 60_000);
+  });
   afterEach(() => {
     harness.relay.misbehave = null;
   });
@@ -389,7 +389,7 @@ describe('the Relay rail', () => {
       expect(new Set(reasons)).toEqual(new Set(['webhook_not_genuine']));
       expect([asksOf(STATUS), await column('state', offered)]).toEqual(before);
       expect(before[1]).toBe('pending');
-    }, 60_000);
+    });
   });
 
   it('is not bought from by anyone but its buyer, for anything but its call', async () => {

@@ -9,7 +9,7 @@ describe('payments report', () => {
   let harness: X402Ledger;
   beforeAll(async () => {
     harness = await startX402Ledger();
-  }, 60_000);
+  });
   /** The tests change stored rows. */
   afterAll(() => harness.stop({ checkBooks: false }));
 

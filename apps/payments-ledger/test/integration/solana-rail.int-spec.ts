@@ -61,7 +61,7 @@ describe('the x402 rail on Solana', () => {
       PAYMENTS_LEDGER_X402_FACILITATOR_TIMEOUT_MS: '1500',
       PAYMENTS_LEDGER_X402_RPC_TIMEOUT_MS: '3000',
     });
-  }, 60_000);
+  });
   afterEach(() => {
     harness.facilitator.fault = null;
     harness.facilitator.lie = null;

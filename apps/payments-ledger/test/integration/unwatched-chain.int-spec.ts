@@ -25,7 +25,7 @@ describe('a settlement on a chain without an RPC server', () => {
       PAYMENTS_LEDGER_RESUME_INTERVAL_MS: '100',
     });
     harness.facilitator.fault = 'break-before';
-  }, 60_000);
+  });
   afterAll(() => harness.stop());
 
   const end = (paymentId: string, outcome: string, reason = 'seen in the explorer'): Promise<string> =>

@@ -34,7 +34,7 @@ describe.each<[string, Record<string, string>, PayeeOf]>([
       PAYMENTS_LEDGER_X402_FACILITATOR_TIMEOUT_MS: '1500',
       PAYMENTS_LEDGER_X402_RPC_TIMEOUT_MS: '3000',
     });
-  }, 60_000);
+  });
   afterEach(() => {
     harness.facilitator.fault = null;
     harness.facilitator.lie = null;
@@ -253,7 +253,7 @@ describe.each([
   let harness: X402Ledger;
   beforeAll(async () => {
     harness = await startX402Ledger(env);
-  }, 60_000);
+  });
   afterAll(() => harness.stop());
 
   it('has so much work done for it and no more, and pays first after that', async () => {
@@ -320,14 +320,14 @@ describe.each([
     expect(await chain.balanceOf(usdc, sellersWallet(order))).toBe(250_000n);
     // After one settlement has succeeded, the seller is called before the settlement again.
     expect(asAuthorized((await (await sign())())[2] as Authorization).transactionHash).toBeNull();
-  }, 60_000);
+  });
 });
 
 describe('a seller without an EVM wallet', () => {
   let harness: X402Ledger;
   beforeAll(async () => {
     harness = await startX402Ledger();
-  }, 60_000);
+  });
   afterAll(() => harness.stop());
 
   it('is paid over another route, and where that one was asked for not at all', async () => {

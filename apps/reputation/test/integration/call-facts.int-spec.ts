@@ -127,7 +127,7 @@ describe('the facts of calls', () => {
       { numRuns: 40 },
     );
     expect((await pool.query('SELECT * FROM dead_letters')).rows).toEqual([]);
-  }, 60_000);
+  });
 
   it('cannot be changed or removed by the service', async () => {
     for (const change of [

@@ -218,7 +218,7 @@ describe('a review', () => {
       ),
       { seed: SEED, numRuns: 8, endOnFailure: true },
     );
-  }, 60_000);
+  });
 });
 
 /** Whether two accounts are connected by shared claimers and wallets. */

@@ -154,19 +154,19 @@ describeNeeding('chromium')('in a browser', () => {
       await act('Suspend it', /^Suspend/, HOSTILE);
       await page.getByRole('button', { name: 'Release it' }).waitFor();
       await eventually(async () => expect((await seller.market.send('GET', '/me')).status).toBe(403), {
-        withinMs: 5_000,
+        withinMs: 20_000,
       });
       await act('Release it', /^Release/);
       await page.getByRole('button', { name: 'Suspend it' }).waitFor();
       await eventually(async () => expect((await seller.market.send('GET', '/me')).status).toBe(200), {
-        withinMs: 5_000,
+        withinMs: 20_000,
       });
       const { key } = await seller.market.apiKeys.create({ name: 'Leaked', scopes: ['read'] });
       await page.reload();
       await act('Revoke', /^Revoke “Leaked”/, 'It leaked.');
       await page.getByRole('row', { name: /Leaked.*revoked/ }).waitFor();
       const leaked = seller.market.authorizedBy(`Bearer ${key}`);
-      await eventually(async () => expect((await leaked.send('GET', '/me')).status).toBe(401), { withinMs: 5_000 });
+      await eventually(async () => expect((await leaked.send('GET', '/me')).status).toBe(401), { withinMs: 20_000 });
 
       await page.goto(`/operator/listings/${shop.listing.id}`);
       await act('Suspend it', /^Suspend/, 'A copy.');

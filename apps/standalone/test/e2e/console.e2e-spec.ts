@@ -169,7 +169,7 @@ describeNeeding('chromium')('in a browser', () => {
       await page.getByRole('button', { name: 'Revoke For the story' }).click();
       await page.getByRole('button', { name: 'Revoke it' }).click();
       await page.getByRole('row', { name: /For the story.*revoked/ }).waitFor();
-      await eventually(() => expect(agent.me()).rejects.toBeInstanceOf(MarketplaceError), { withinMs: 3_000 });
+      await eventually(() => expect(agent.me()).rejects.toBeInstanceOf(MarketplaceError), { withinMs: 20_000 });
     });
 
     it('bounds what a key may spend, and stops all payments of the agent at once', async () => {
@@ -189,19 +189,19 @@ describeNeeding('chromium')('in a browser', () => {
       await page.getByLabel('A call, in US dollars').fill('0.1');
       await page.getByRole('button', { name: 'Save' }).click();
       await page.getByRole('row', { name: /Bounded.*\$0\.10 a call/ }).waitFor();
-      await eventually(async () => expect(await quoted()).toEqual([403, 'budget_exceeded']), { withinMs: 3_000 });
+      await eventually(async () => expect(await quoted()).toEqual([403, 'budget_exceeded']), { withinMs: 20_000 });
       await page.getByRole('button', { name: 'Budget of Bounded' }).click();
       await page.getByLabel('A call, in US dollars').fill('');
       await page.getByRole('button', { name: 'Save' }).click();
       await page.getByRole('dialog').waitFor({ state: 'hidden' });
-      await eventually(async () => expect(await quoted()).toEqual([402, undefined]), { withinMs: 3_000 });
+      await eventually(async () => expect(await quoted()).toEqual([402, undefined]), { withinMs: 20_000 });
 
       await page.getByRole('button', { name: 'Stop all payments' }).click();
       await page.getByRole('button', { name: 'Let it pay again' }).waitFor();
-      await eventually(async () => expect(await quoted()).toEqual([403, 'budget_exceeded']), { withinMs: 3_000 });
+      await eventually(async () => expect(await quoted()).toEqual([403, 'budget_exceeded']), { withinMs: 20_000 });
       await page.getByRole('button', { name: 'Let it pay again' }).click();
       await page.getByRole('button', { name: 'Stop all payments' }).waitFor();
-      await eventually(async () => expect(await quoted()).toEqual([402, undefined]), { withinMs: 3_000 });
+      await eventually(async () => expect(await quoted()).toEqual([402, undefined]), { withinMs: 20_000 });
     });
 
     it('claims a seller by a pasted signature, and looks after its endpoint', async () => {
@@ -235,10 +235,10 @@ describeNeeding('chromium')('in a browser', () => {
       expect(await quoted()).toEqual(FOR_SALE);
       await page.getByRole('button', { name: 'Pause' }).click();
       await page.getByRole('button', { name: 'Resume' }).waitFor();
-      await eventually(async () => expect(await quoted()).toEqual([400, 'endpoint_unavailable']), { withinMs: 3_000 });
+      await eventually(async () => expect(await quoted()).toEqual([400, 'endpoint_unavailable']), { withinMs: 20_000 });
       await page.getByRole('button', { name: 'Resume' }).click();
       await page.getByRole('button', { name: 'Pause' }).waitFor();
-      await eventually(async () => expect(await quoted()).toEqual(FOR_SALE), { withinMs: 3_000 });
+      await eventually(async () => expect(await quoted()).toEqual(FOR_SALE), { withinMs: 20_000 });
 
       await page.getByRole('button', { name: 'Rotate the secret' }).click();
       await page.getByRole('button', { name: 'Rotate it' }).click();
@@ -249,7 +249,7 @@ describeNeeding('chromium')('in a browser', () => {
 
       await page.getByRole('button', { name: /^Withdraw/ }).click();
       await page.getByRole('button', { name: /^Publish/ }).waitFor();
-      await eventually(async () => expect(await quoted()).toEqual([404, 'listing_not_found']), { withinMs: 3_000 });
+      await eventually(async () => expect(await quoted()).toEqual([404, 'listing_not_found']), { withinMs: 20_000 });
       await page.getByRole('button', { name: /^Publish/ }).click();
       await page.getByRole('button', { name: /^Withdraw/ }).waitFor();
     });

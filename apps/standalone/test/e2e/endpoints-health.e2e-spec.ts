@@ -124,7 +124,7 @@ inEachMode('the health of an endpoint', ({ mode }) => {
     works = false;
     expect((await seller.market.endpoint.test(shop.listing)).success).toBe(false);
     await eventually(async () => expect(await look()).toEqual([200, 'active', 'failing']));
-    await eventually(async () => expect((await look())[0]).toBe(404), { withinMs: 15_000 });
+    await eventually(async () => expect((await look())[0]).toBe(404), { withinMs: 60_000 });
     expect((await seller.market.listings.get(shop.listing)).status).toBe('suspended');
     await eventually(async () =>
       expect(reasonOf(await callOnce(buyer, shop.listing, { n: 2 }))).toBe('listing_not_found'),

@@ -243,7 +243,7 @@ inEachMode('what concerns an account', ({ mode }) => {
     expect([others.status, reasonOf(others)]).toEqual([404, 'agent_not_found']);
     await Promise.all([expect(followed).rejects.toMatchObject({ status: 401 }), human.signOut()]);
     expect(await inBrowser.text()).toContain('event: sale');
-  }, 60_000);
+  });
 
   it('opens five streams for an account and no sixth, and refuses what is no id', async () => {
     const stop = new AbortController();
@@ -268,5 +268,5 @@ inEachMode('what concerns an account', ({ mode }) => {
     const malformed = await buyer.market.send('GET', '/events?cursor=-1');
     expect([malformed.status, reasonOf(malformed), bodyOf(malformed).success]).toEqual([400, 'request_invalid', false]);
     await expect(buyer.market.authorizedBy('Bearer am_k_no').events().next()).rejects.toBeInstanceOf(MarketplaceError);
-  }, 60_000);
+  });
 });

@@ -43,7 +43,7 @@ inOneMode('a marketplace that went live as its page says', ({ mode }) => {
     // The token of the test has the name of Circle's on a test network.
     settings = { ...shown, PAYMENTS_LEDGER_X402_EIP712: `eip155:${BASE}=USDC:2` };
   }, 240_000);
-  afterAll(() => chain?.stop(), 60_000);
+  afterAll(() => chain?.stop());
 
   const started = async (env: Record<string, string>, use: (marketplace: RunningMarketplace) => Promise<void>) => {
     const marketplace = await startMarketplace({ mode, env });

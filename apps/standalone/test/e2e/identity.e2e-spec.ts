@@ -298,7 +298,7 @@ inEachMode('an agent', (harness) => {
       expect((await revokedKey.me()).id).toBe(agent.id);
       const revoked = await agent.market.send('DELETE', `/api-keys/${created.id}`);
       expect([revoked.status, bodyOf(revoked).data]).toEqual([200, { id: created.id, revoked: true }]);
-      await eventually(async () => expect((await revokedKey.send('GET', '/me')).status).toBe(401), { withinMs: 1_000 });
+      await eventually(async () => expect((await revokedKey.send('GET', '/me')).status).toBe(401), { withinMs: 5_000 });
       expect((await revokedKey.send('GET', '/me')).status).toBe(401);
       expect((await agent.market.apiKeys.list()).find(({ id }) => id === created.id)!.is_active).toBe(false);
       expect((await agent.market.send('DELETE', `/api-keys/${agent.id}`)).status).toBe(404);

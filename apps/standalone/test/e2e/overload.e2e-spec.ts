@@ -58,7 +58,7 @@ inEachMode('a marketplace that has as many active calls as it can carry', ({ mod
     const quick = await openShop(seller!);
     const [slowId, quickId] = [await payFor(buyer!, slow.listing, {}), await payFor(buyer!, quick.listing, {})];
     const waiting = callOnce(buyer!, slow.listing, {}, withRelayId(slowId));
-    await eventually(async () => expect(slow.requests).toHaveLength(1), { withinMs: 10_000 });
+    await eventually(async () => expect(slow.requests).toHaveLength(1), { withinMs: 60_000 });
     expect(await callOnce(buyer!, quick.listing, {}, withRelayId(quickId))).toMatchObject({ status: 200 });
     answer({ late: true });
     expect(await waiting).toMatchObject({ status: 200 });

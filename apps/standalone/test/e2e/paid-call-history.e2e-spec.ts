@@ -61,7 +61,7 @@ inEachMode('the history of calls', ({ mode }) => {
   const find = async (agent: Agent, relayRequestId: string | undefined): Promise<GatewayRequest> =>
     (await list(agent, { role: 'buyer' })).find(({ payment }) => payment!.relay_request_id === relayRequestId)!;
   const statusOf = (name: string, status: string): Promise<void> =>
-    eventually(async () => expect((await find(buyer, relayOf[name])).status).toBe(status), { withinMs: 15_000 });
+    eventually(async () => expect((await find(buyer, relayOf[name])).status).toBe(status), { withinMs: 60_000 });
   const brief = (requests: GatewayRequest[]): string[] => requests.map(({ role, status }) => `${role} ${status}`);
 
   it('shows what was bought and what was sold, newest first, by role [spec: GET /gateway-requests]', async () => {

@@ -275,7 +275,7 @@ inEachMode('payments', (harness) => {
       await seller.market.listings.remove(closing);
       await eventually(
         async () => expect(await refusalOf(verifyOnce(reader, offer))).toEqual([409, 'listing_unavailable']),
-        { withinMs: 5_000 },
+        { withinMs: 20_000 },
       );
       expect((await reader.market.payments.get(offer.payment_id)).status).toBe('verified');
       await letTimePass(harness, { window: offer.payment_id });

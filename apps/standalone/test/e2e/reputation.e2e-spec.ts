@@ -142,7 +142,7 @@ inEachMode('reviews', (harness) => {
     await buy(alsoMine, other.listing);
     const isWorth = (holds: (score: number) => boolean): Promise<void> =>
       eventually(async () => expect(holds((await anyone.score(mine.id)).market_score)).toBe(true), {
-        withinMs: 15_000,
+        withinMs: 60_000,
       });
     await isWorth((score) => score > 0);
     const { marketplace: human } = await anyone.signIn(evmWallet());
@@ -302,7 +302,7 @@ inEachMode('the score of an agent', (harness) => {
             expect(holds(score)).toBe(true);
             return score;
           },
-          { withinMs: 15_000 },
+          { withinMs: 60_000 },
         );
       const before = await scoreWhere(({ meta }) => meta.total_events === 4);
       const share = expect.any(Number) as number;
@@ -364,7 +364,7 @@ inEachMode('the score of an agent', (harness) => {
           market_score: 0,
           provisional: { reason: 'few_independent_buyers', transactions: 12 },
         }),
-      { withinMs: 15_000 },
+      { withinMs: 60_000 },
     );
     await shop.close();
   }, 120_000);

@@ -163,7 +163,7 @@ inEachMode('an x402 client without a key', (harness) => {
       ]);
     };
     // The ledger caches the state of a wallet for up to ten seconds.
-    await eventually(refused, { withinMs: 15_000 });
+    await eventually(refused, { withinMs: 60_000 });
     const [before, calls] = [await counts(), shop.requests.length];
     await refused();
     expect([await counts(), shop.requests.length]).toEqual([before, calls]);

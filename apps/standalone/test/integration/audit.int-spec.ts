@@ -54,7 +54,7 @@ describe('the audit', () => {
   beforeAll(async () => {
     databaseUrl = await createDatabase();
     for (const { database } of statefulServices) await migrate(database, databaseUrl);
-  }, 60_000);
+  });
 
   /** A digest of the rows of all tables except the audit's. */
   const digest = async (): Promise<string[]> => {

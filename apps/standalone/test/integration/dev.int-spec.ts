@@ -47,7 +47,7 @@ describe('npm run dev', () => {
   afterAll(async () => {
     await dev?.stop();
     await rm(copy, { recursive: true, force: true, maxRetries: 5 });
-  }, 60_000);
+  });
 
   it(
     'answers as a saved source says, within seconds',

@@ -41,7 +41,7 @@ beforeAll(async () => {
     ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
     PAYMENTS_LEDGER_SIGNING_KEYS: randomBytes(32).toString('base64'),
   };
-}, 60_000);
+});
 
 describe('doctor: variables and databases', () => {
   it('finds nothing wrong where nothing is, and says what it looked at', async () => {
@@ -255,7 +255,7 @@ describe('doctor: rails', () => {
       PAYMENTS_LEDGER_RELAY_API_KEY: relay.apiKey,
       PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: OPERATOR,
     };
-  }, 60_000);
+  });
   afterAll(async () => {
     facilitator.close().closeAllConnections();
     await Promise.all([chain.stop(), relay.stop()]);

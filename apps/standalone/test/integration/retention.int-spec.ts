@@ -53,5 +53,5 @@ describe('what is kept, and for how long', () => {
     const rows = documented();
     expect(rows.map(({ table }) => table).sort()).toEqual(tables.sort());
     expect(jobs).toEqual(expect.arrayContaining(rows.flatMap(({ job }) => job ?? [])));
-  }, 60_000);
+  });
 });

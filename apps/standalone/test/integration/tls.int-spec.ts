@@ -67,7 +67,7 @@ function tests(): void {
       NATS_URL: nats.url.replace('nats:', 'tls:'),
       REDIS_URL: `rediss://127.0.0.1:${tlsPort}`,
     };
-  }, 60_000);
+  });
   afterAll(async () => {
     await Promise.all([postgres?.stop(), nats?.stop(), redis?.stop()]);
     await rm(directory, { recursive: true, force: true });

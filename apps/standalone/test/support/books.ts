@@ -114,7 +114,7 @@ const SOON_GONE: Record<string, string> = {
 export async function expectBooksInOrder(
   { databaseUrl }: Pick<Harness, 'databaseUrl'>,
   shops: Shop[] = [],
-  { withinMs = 10_000 } = {},
+  { withinMs = 60_000 } = {},
 ): Promise<void> {
   await withClient(databaseUrl, async (client) => {
     await eventually(async () => expect(await violationsOf(client, SOON_GONE)).toEqual({}), { withinMs, everyMs: 100 });
