@@ -1,2 +1,2 @@
 #!/usr/bin/env node
-import '../dist/admin/main.js';
+import '../dist/market-admin.js';

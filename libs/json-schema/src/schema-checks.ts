@@ -1,5 +1,5 @@
+import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
-import { fileURLToPath } from 'node:url';
 import { Tinypool } from 'tinypool';
 import type { CheckedFor } from './check-budgets.js';
 import type { Task, Verdict } from './check-worker.js';
@@ -13,8 +13,7 @@ let pool: Tinypool | undefined;
 /** The threads of this process, all its services together. One that is idle keeps no process from ending. */
 const threads = (): Tinypool =>
   (pool ??= new Tinypool({
-    // Tests run the sources, and a thread needs the compiled file.
-    filename: fileURLToPath(new URL('../dist/check-worker.js', import.meta.url)),
+    filename: createRequire(import.meta.url).resolve('@market/json-schema/check-worker'),
     runtime: 'worker_threads',
     minThreads: 0,
     maxThreads: THREADS,

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { UnavailableError } from '@market/kernel';
 import { keep, SpanKind, traceStep, type Span } from '@market/tracing';
-import { Client, type Pool, type PoolClient } from 'pg';
+import driver, { Client, type Pool, type PoolClient } from 'pg';
 import { DataSource, type MigrationInterface } from 'typeorm';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -150,6 +150,7 @@ export class Database {
     const isPerTransaction = options.pooling === 'transaction';
     const dataSource = new DataSource({
       type: 'postgres',
+      driver,
       url: options.url,
       schema,
       synchronize: false,

@@ -1,4 +1,4 @@
-import { Client } from 'pg';
+import driver, { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { codeOf } from './database-error.js';
 import { roleOf, type DatabaseDefinition } from './database.js';
@@ -57,6 +57,7 @@ async function ensureRole(client: Client, role: string): Promise<void> {
 async function runMigrations(definition: DatabaseDefinition, url: string): Promise<string[]> {
   const dataSource = new DataSource({
     type: 'postgres',
+    driver,
     url,
     schema: definition.schema,
     migrations: [CreateMessaging1763600000000, ...definition.migrations],

@@ -4,11 +4,11 @@ import { usePostgres } from '@market/embedded-postgres';
 import { databaseUrlOf, withSecretFiles, type Environment } from '@market/runtime';
 import { userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
-import { openDataDirectory } from '../data-directory.js';
-import { reasonOf } from '../reason-of.js';
-import { helpOf, readCommandLine } from './command-line.js';
-import { adminCommands } from './commands.js';
-import { printable } from './printable.js';
+import { openDataDirectory } from './data-directory.js';
+import { reasonOf } from './reason-of.js';
+import { helpOf, readCommandLine } from './admin/command-line.js';
+import { adminCommands } from './admin/commands.js';
+import { printable } from './admin/printable.js';
 
 /**
  * `market-admin` asks the running marketplace, or works on the databases that the environment names or the embedded
