@@ -275,7 +275,7 @@ describe.each([direct, ...pooled])('Database, %s', (way, describe, pooling) =>
         await expect(cut).rejects.toThrow(UnavailableError);
 
         await fresh.inspect(
-          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'market shop'",
+          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'market shop'",
         );
         const answers = await Promise.allSettled(Array.from({ length: 12 }, () => valueOf('left')));
         for (const answer of answers) {

@@ -90,7 +90,7 @@ describe('an outage of PostgreSQL', () => {
     const name = new URL(fresh.url).pathname.slice(1);
     await fresh.inspect(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
     await fresh.inspect(
-      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'market shop'",
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'market shop'",
     );
     await eventually(async () => expect(await fresh.database.problem()).toBe('it is read-only'));
     expect((await failuresOf(1))[0]).toBeInstanceOf(UnavailableError);

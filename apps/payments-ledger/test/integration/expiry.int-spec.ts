@@ -92,7 +92,7 @@ describe('time', () => {
       await eventually(async () =>
         expect(
           await harness.db.inspect(
-            "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%FROM payments p WHERE id = $1 FOR UPDATE%'",
+            "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FROM payments p WHERE id = $1 FOR UPDATE%'",
           ),
         ).not.toEqual([]),
       );

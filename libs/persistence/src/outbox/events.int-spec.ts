@@ -107,7 +107,7 @@ describe('events', () => {
         if (deliveries === 1)
           await fresh.inspect(
             `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-             WHERE application_name = 'market shop' AND state = 'idle in transaction'`,
+             WHERE datname = current_database() AND application_name = 'market shop' AND state = 'idle in transaction'`,
           );
       });
       await eventually(async () => expect(await unpublished()).toBe(0));
