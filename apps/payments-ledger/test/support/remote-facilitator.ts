@@ -36,6 +36,8 @@ export interface RemoteFacilitator {
   fault: Fault | null;
   /** How many hand-ins of one signature the fault strikes. */
   times: number;
+  /** Faults for the signatures of single wallets, by address. */
+  faultsOf: Map<string, { fault: Fault; times: number }>;
   /** How often each signature was handed in to be settled, by its nonce. */
   handIns: Map<string, number>;
   /** The transaction that it reports as the settlement without submitting anything to the chain. */
@@ -95,7 +97,10 @@ export async function serveFacilitator(
       remote.handIns.set(nonce, handIns);
       if (handIns === 1) firstAt.set(nonce, Date.now());
       if (remote.behaviour?.({ operation, request, response, settle })) return;
-      const fault = handIns <= remote.times ? remote.fault : null;
+      const { from } =
+        (paymentPayload as { payload: { authorization?: { from: string } } }).payload.authorization ?? {};
+      const striking = remote.faultsOf.get(from!) ?? remote;
+      const fault = handIns <= striking.times ? striking.fault : null;
       if (fault === 'pending-for-6s' && Date.now() - firstAt.get(nonce)! < 6_000)
         return void response.end(
           JSON.stringify({ success: false, errorReason: 'settlement_pending', transaction: '', network }),
@@ -141,6 +146,7 @@ export async function serveFacilitator(
     behaviour: null,
     fault: null,
     times: Infinity,
+    faultsOf: new Map(),
     handIns: new Map(),
     lie: null,
     idle: () => Promise.all(running),

@@ -133,28 +133,37 @@ inEachMode('a settlement whose outcome is unknown', ({ mode }) => {
         );
       });
 
-    it.each<[string, Fault, number, Client]>([
-      ['hangs', 'hang-after', 1, withFetch],
-      ['hangs', 'hang-after', 1, withAxios],
-      ['is reset', 'reset-after', 1, withFetch],
-      ['answers 502', 'break-after', 1, withAxios],
-      ['answers HTML', 'nonsense-after', 1, withFetch],
-      ['names no transaction', 'nameless', 1, withAxios],
-      ['says settlement_pending for six seconds', 'pending-for-6s', Infinity, withFetch],
-      ['says settlement_pending for six seconds', 'pending-for-6s', Infinity, withAxios],
-      ['says transaction_failed first', 'fail-after', 1, withFetch],
-      ['says insufficient_funds', 'deny-after', isNamed ? Infinity : 1, withAxios],
-    ])('is paid once and answered once where the facilitator %s (%s, %p)', async (what, fault, times, client) => {
-      const account = await wallet();
-      const body = { what, by: client === withFetch ? 'fetch' : 'axios' };
-      Object.assign(facilitator, { fault, times });
-      const answer = await client(account, url('x402'), body);
-      expect([answer.status, answer.body]).toMatchObject([
-        200,
-        { success: true, data: { billable: true, seller_response: { echo: body } } },
-      ]);
-      expect(await chain.balanceOf(USDC, account.address)).toBe(3n * AMOUNT);
-      expect(received(body)).toBe(1);
+    it('is paid once and answered once, however the facilitator fails', async () => {
+      const ways: [string, Fault, number, Client][] = [
+        ['hangs', 'hang-after', 1, withFetch],
+        ['hangs', 'hang-after', 1, withAxios],
+        ['is reset', 'reset-after', 1, withFetch],
+        ['answers 502', 'break-after', 1, withAxios],
+        ['answers HTML', 'nonsense-after', 1, withFetch],
+        ['names no transaction', 'nameless', 1, withAxios],
+        ['says settlement_pending for six seconds', 'pending-for-6s', Infinity, withFetch],
+        ['says settlement_pending for six seconds', 'pending-for-6s', Infinity, withAxios],
+        ['says transaction_failed first', 'fail-after', 1, withFetch],
+        ['says insufficient_funds', 'deny-after', isNamed ? Infinity : 1, withAxios],
+      ];
+      const wallets: PrivateKeyAccount[] = [];
+      while (wallets.length < ways.length) wallets.push(await wallet());
+      const outcomeOf = async ([what, fault, times, client]: (typeof ways)[number], n: number): Promise<unknown> => {
+        const account = wallets[n]!;
+        const body = { what, by: client === withFetch ? 'fetch' : 'axios' };
+        facilitator.faultsOf.set(account.address, { fault, times });
+        const { status, body: answer } = await client(account, url('x402'), body);
+        const { billable, seller_response } = answer.data;
+        const left = await chain.balanceOf(USDC, account.address);
+        return { ...body, status, billable, seller_response, left, received: received(body) };
+      };
+      expect(await Promise.all(ways.map(outcomeOf))).toEqual(
+        ways.map(([what, , , client]) => {
+          const body = { what, by: client === withFetch ? 'fetch' : 'axios' };
+          const paidOnce = { status: 200, billable: true, left: 3n * AMOUNT, received: 1 };
+          return { ...body, ...paidOnce, seller_response: { echo: body } };
+        }),
+      );
     });
 
     it('asks for no second signature where the facilitator goes on saying insufficient_funds of what it moved', async () => {
