@@ -68,8 +68,6 @@ export const bundleOf = (entries, { from = 'src', to = 'dist' } = {}) => ({
   target: 'node20',
   conditions: ['@market/source'],
   external: EXTERNAL,
-  // Classes are named in logs, and two of different services may have one name.
-  keepNames: true,
   // What a CommonJS module requires of Node.
   banner: {
     js: "import { createRequire as requireFrom } from 'node:module';\nconst require = requireFrom(import.meta.url);",
