@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { startMarketplace } from '@market/testing';
 import { startChild } from './child.js';
 import { measureCost } from './cost/measure-cost.js';
+import { measureFaults } from './faults/measure-faults.js';
 import { fire, type Measured, type Shot } from './load.js';
 import { peakOf, shareOfTree } from './memory.js';
 import { measureObserved } from './observed/measure-observed.js';
@@ -34,6 +35,7 @@ const { values: options } = parseArgs({
     times: { type: 'string', default: '3,10' },
     apart: { type: 'boolean', default: false },
     sizes: { type: 'string', default: '100000,1000000' },
+    only: { type: 'string', default: '' },
     database: { type: 'string' },
   },
 });
@@ -191,6 +193,7 @@ const parts: Record<string, () => Promise<void>> = {
   scale: () =>
     measureScale({ replicas: numbers(options.replicas), connections, seconds, paid: Number(options.paid ?? 4_000) }),
   steady: () => measureSteady({ mode, minutes: Number(options.minutes), connections, seconds }),
+  faults: () => measureFaults({ paid: Number(options.paid ?? 6_000), only: options.only }),
   overload: () =>
     measureOverload({
       mode,
