@@ -22,7 +22,9 @@ export DATA_DIR PORT=3000 BASE_URL=http://127.0.0.1:3000 TURBO_TELEMETRY_DISABLE
 trap 'rm -rf "$DATA_DIR" "$log"' EXIT
 
 start() {
-  "$@" >"$log" 2>&1 &
+  # What an earlier start wrote says nothing of this one.
+  : >"$log"
+  "$@" >>"$log" 2>&1 &
   launcher=$!
   for _ in $(seq 600); do
     grep -q 'Ctrl-C' "$log" && return
