@@ -1,4 +1,10 @@
-import { startMarketplace, startNginx, type ProcessName, type RunningMarketplace } from '@market/testing';
+import {
+  startBalancer,
+  startMarketplace,
+  withClient,
+  type ProcessName,
+  type RunningMarketplace,
+} from '@market/testing';
 import pg from 'pg';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
@@ -40,8 +46,12 @@ interface Row {
  * Every call is repeated until it is delivered, and the books must agree with the answers.
  * @param only the faults whose names contain this.
  */
-export async function measureFaults({ paid, only }: { paid: number; only: string }): Promise<void> {
+export async function measureFaults(options: { paid: number; only: string }): Promise<void> {
   const disk = smallDisk();
+  await measureOn(disk, options).finally(() => disk?.remove());
+}
+
+async function measureOn(disk: SmallDisk | undefined, { paid, only }: { paid: number; only: string }): Promise<void> {
   const seller = await startChild('./limits/seller.js');
   let [delayMs, closeProxy] = [0, (): void => undefined];
   const market = await startMarketplace({
@@ -54,17 +64,7 @@ export async function measureFaults({ paid, only }: { paid: number; only: string
     },
     env: { ...LIMITS_AS_SHIPPED, STOP_DELAY_SECONDS: '1', NATS_STREAM_MAX_BYTES: String(STREAM_BYTES) },
   });
-  const edges = market.edgeUrls.map((url) => `server ${new URL(url).host} max_fails=0;`).join(' ');
-  const nginx = await startNginx(
-    (listen) => `upstream edges { ${edges} keepalive 64; keepalive_timeout 60s; }
-      server {
-        listen ${listen};
-        location / {
-          proxy_pass http://edges; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $host;
-          proxy_read_timeout 160s; proxy_buffering off;
-        }
-      }`,
-  );
+  const nginx = await startBalancer(market.edgeUrls);
   try {
     const shop = await openShop(market.baseUrl, seller.url);
     const calls = new SteadyCalls(nginx.url, CALLS_A_SECOND, await preparePaid(shop, 'paid', paid));
@@ -79,7 +79,6 @@ export async function measureFaults({ paid, only }: { paid: number; only: string
     await market.stop();
     closeProxy();
     await seller.stop();
-    disk?.remove();
   }
 }
 
@@ -181,19 +180,7 @@ async function fillDisk({ directory }: SmallDisk, market: RunningMarketplace): P
   await delay(5_000);
   rmSync(filler);
   // PostgreSQL gives up where it cannot recover, and its supervisor starts it again.
-  if (!(await answers(market.databaseUrl))) await market.restart('postgres');
-}
-
-async function answers(databaseUrl: string): Promise<boolean> {
-  const client = new pg.Client({ connectionString: databaseUrl, connectionTimeoutMillis: 2_000 });
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-    await client.end();
-    return true;
-  } catch {
-    return false;
-  }
+  await withClient(market.databaseUrl, async () => undefined).catch(() => market.restart('postgres'));
 }
 
 async function exhaustConnections(databaseUrl: string): Promise<void> {

@@ -46,3 +46,21 @@ export async function startNginx(http: (listen: string) => string): Promise<Ngin
   );
   return { url: `http://127.0.0.1:${port}`, logs: () => server.output(), stop };
 }
+
+/** Starts an nginx that balances over the processes of an edge. */
+export const startBalancer = (edgeUrls: readonly string[]): Promise<Nginx> =>
+  startNginx(
+    (listen) => `upstream edges {
+      ${edgeUrls.map((url) => `server ${new URL(url).host} max_fails=0;`).join(' ')}
+      keepalive 32;
+    }
+    server {
+      listen ${listen};
+      location / {
+        proxy_pass http://edges;
+        proxy_http_version 1.1;
+        proxy_set_header Connection "";
+        proxy_read_timeout 160s;
+      }
+    }`,
+  );

@@ -1,4 +1,4 @@
-import { describeNeeding, startMarketplace, startNginx, type Nginx, type RunningMarketplace } from '@market/testing';
+import { describeNeeding, startMarketplace, startBalancer, type Nginx, type RunningMarketplace } from '@market/testing';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expectBooksInOrder } from '../support/books.js';
 import { callOnce, payFor, resultOf, withRelayId } from '../support/buyer.js';
@@ -22,21 +22,7 @@ inEachMode('a rolling restart behind a proxy', ({ mode }) => {
       if (mode === 'standalone') return;
       const two = { 'api-gateway': 2, gateway: 2, 'payments-ledger': 2, identity: 2, catalog: 2, reputation: 2 };
       marketplace = await startMarketplace({ mode, replicas: two, env: { STOP_DELAY_SECONDS: '1' } });
-      proxy = await startNginx(
-        (listen) => `upstream edges {
-          ${marketplace.edgeUrls.map((url) => `server ${new URL(url).host} max_fails=0;`).join(' ')}
-          keepalive 32;
-        }
-        server {
-          listen ${listen};
-          location / {
-            proxy_pass http://edges;
-            proxy_http_version 1.1;
-            proxy_set_header Connection "";
-            proxy_read_timeout 160s;
-          }
-        }`,
-      );
+      proxy = await startBalancer(marketplace.edgeUrls);
       const through = { baseUrl: proxy.url };
       let calls = 0;
       [buyer, shop] = [
