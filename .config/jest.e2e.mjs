@@ -1,3 +1,4 @@
+import { TEST_TIMEOUT_MS } from './test-timeout.mjs';
 import base from './jest.base.mjs';
 import { ignoredPathsOf } from './left-to-test-all.mjs';
 
@@ -7,6 +8,6 @@ export default {
   testPathIgnorePatterns: ignoredPathsOf('e2e'),
   globalSetup: '<rootDir>/libs/testing/jest/e2e-setup.mjs',
   globalTeardown: '<rootDir>/libs/testing/jest/global-teardown.mjs',
-  testTimeout: 120_000,
+  testTimeout: TEST_TIMEOUT_MS,
   maxWorkers: 1,
 };

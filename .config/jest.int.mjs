@@ -1,3 +1,5 @@
+import { TEST_TIMEOUT_MS } from './test-timeout.mjs';
+import { availableParallelism } from 'node:os';
 import base from './jest.base.mjs';
 import { ignoredPathsOf } from './left-to-test-all.mjs';
 
@@ -8,8 +10,7 @@ export default {
   globalSetup: '<rootDir>/libs/testing/jest/global-setup.mjs',
   globalTeardown: '<rootDir>/libs/testing/jest/global-teardown.mjs',
   reporters: ['default', '<rootDir>/.config/skipped-tests.mjs'],
-  // A limit for what hangs, not for what is slow: a busy machine starts a process in ten seconds.
-  testTimeout: 120_000,
-  // These specs wait for servers more than they compute.
-  maxWorkers: '100%',
+  testTimeout: TEST_TIMEOUT_MS,
+  // These specs wait for servers as long as they compute.
+  maxWorkers: Math.ceil(1.5 * availableParallelism()),
 };

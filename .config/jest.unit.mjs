@@ -1,3 +1,4 @@
+import { TEST_TIMEOUT_MS } from './test-timeout.mjs';
 import { readFileSync } from 'node:fs';
 
 const swc = JSON.parse(readFileSync(new URL('../.swcrc', import.meta.url), 'utf8'));
@@ -14,6 +15,6 @@ export default {
   testEnvironmentOptions: { customExportConditions: ['@market/source', 'node', 'node-addons'] },
   modulePathIgnorePatterns: ['/dist/'],
   coverageDirectory: '<rootDir>/node_modules/.cache/coverage',
-  testTimeout: 120_000,
+  testTimeout: TEST_TIMEOUT_MS,
   maxWorkers: '100%',
 };

@@ -5,6 +5,7 @@ export const LEFT_TO_TEST_ALL = {
     'access-matrix',
     'admin-commands',
     'backup',
+    'commits',
     'console',
     'faults',
     'fuzz',

@@ -1,7 +1,7 @@
 /**
  * `npm test`: build, lint, types, unit, integration and the end-to-end suite in standalone, without their adversarial and
  * long files; tests that need a server which this machine lacks are skipped. Both are named at the end.
- * `npm run test:all`: all of them, end to end also over NATS and Redis, and the long fuzz run; a missing server fails.
+ * `npm run test:all`: all of them, end to end also over NATS and Redis; a missing server fails.
  * `npm test -- <name>`: only the test files whose path contains the name.
  */
 import { spawnSync } from 'node:child_process';
@@ -39,7 +39,6 @@ if (names.length > 0) {
   const tasks = ['lint', 'typecheck', 'test:unit', 'test:int'];
   run('npx', ['turbo', 'run', ...tasks, '--output-logs=new-only', '--log-prefix=none']);
   run('npm', ['run', 'test:e2e']);
-  if (isAll) run('npm', ['run', 'test:fuzz'], { env: { FUZZ_REQUESTS: '5000', ...env } });
 }
 
 const skipped = existsSync(SKIPPED_TESTS) ? readFileSync(SKIPPED_TESTS, 'utf8') : '';

@@ -19,12 +19,29 @@ try {
   execFileSync('npm', ['install', '--silent', cli], { cwd: directory });
   writeFileSync(
     inside('shout.mjs'),
-    `export const listing = { description: 'Makes a text upper case.', pricing_amount: 0.05 };
-export default ({ body, reply }) => {
+    `export const listing = { description: 'Makes a text upper case.', pricing_amount: 0.05, formats: ['json', 'binary', 'sse'] };
+export default ({ body, reply, file, job }) => {
+  if (body.stream) return spoken(body.stream);
+  if (body.job) return job(async ({ progress }) => {
+    await progress({ percent: 40, message: 'page 8' });
+    await new Promise((done) => setTimeout(done, 3_000));
+    if (body.job === 'break') throw new Error('a bug of the seller');
+    return file(new TextEncoder().encode(body.job), 'application/octet-stream');
+  });
+  if (body.bytes) return file(new Uint8Array(body.bytes).fill(255), 'application/octet-stream');
   if (body.text === 'break') throw new Error('a bug of the seller');
   return body.text ? { upper: body.text.toUpperCase() } : reply(422, { missing: 'text' });
-};`,
+};
+async function* spoken(words) {
+  for (const word of words) {
+    if (word === 'break') throw new Error('a bug of the seller');
+    yield word.length > 3 ? { data: { word }, event: 'long', id: word } : word;
+  }
+}`,
   );
+  writeFileSync(inside('api.yaml'), 'openapi: 3.1.0\ninfo: {title: An API}\npaths: {/it: {get: {operationId: it}}}\n');
+  const offered = ['sell', '--openapi', 'api.yaml', '--upstream', 'http://localhost:8080', '--price', '1', '--dry-run'];
+  assert.match(execFileSync(BIN, offered, { cwd: directory, encoding: 'utf8' }), /\nit +it +\$1\.00 +json +\{\}\n/);
   for (const mode of ['standalone', 'distributed']) await walk(mode);
 } finally {
   rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
@@ -77,6 +94,15 @@ async function walk(mode) {
     fails('buyer', ['signup', ...url], 1, /kept here already/);
     assert.equal(json('buyer', ['signup', '--recover']).wallet, wallet.address);
 
+    // A human claims the seller: the command names the page, and finishes with the code of that page.
+    const { marketplace: human } = await new Marketplace({ baseUrl: marketplace.baseUrl }).signIn(evmWallet());
+    assert.match(ok('seller', ['claim']), new RegExp(`${marketplace.baseUrl}/mine/claim\\?agent=${seller.agent_id}`));
+    const { code } = await human.claimCode(seller.agent_id);
+    fails('buyer', ['claim', code, '--yes'], 1, /claim code is unknown/);
+    fails('seller', ['claim', code], 1, /- urn:uuid:[^]*Agree with --yes/);
+    const { code: another } = await human.claimCode(seller.agent_id);
+    assert.equal(json('seller', ['claim', another, '--yes']).agent_id, seller.agent_id);
+
     // Selling: a restarted seller continues with the same listing, with its configuration and without.
     const open = async (...args) => {
       const shop = sell('--json', ...args);
@@ -100,7 +126,7 @@ async function walk(mode) {
     const forgotten = JSON.parse(readFileSync(seller.config, 'utf8'));
     forgotten.accounts[marketplace.baseUrl].signingSecrets = {};
     writeFileSync(seller.config, JSON.stringify(forgotten));
-    const { shop } = await open('--price', '0.10');
+    const { shop, endpoint: address } = await open('--price', '0.10');
 
     // Searching and buying.
     const [found, ...more] = json('buyer', ['search', 'shout']);
@@ -220,6 +246,99 @@ async function walk(mode) {
     fails('nobody', ['receipts'], 1, /UNAUTHORIZED/, { env });
     assert.match(ok('buyer', ['completion']), /compdef|complete/);
     assert.match(ok('buyer', ['--get-yargs-completions', 'market', 're']), /receipts/);
+
+    // Listings that somebody else serves: made, changed, and withdrawn after a question.
+    writeFileSync(inside('example.json'), '{"text":"HI"}');
+    const kept = () => JSON.parse(readFileSync(seller.config, 'utf8')).accounts[marketplace.baseUrl].signingSecrets;
+    const listings = (...args) => json('seller', ['listings', ...args]);
+    const texts = ['--name', 'Whisper', '--description', 'Makes a text lower case.', '--price', '0.01', '--draft'];
+    const schemas = ['--input-schema', '{"type":"object"}', '--example-input', '@example.json'];
+    const whisper = listings('create', ...texts, ...schemas, '--endpoint', address);
+    assert.deepEqual([whisper.status, kept()[whisper.id]], ['draft', whisper.gateway_signing_secret]);
+    assert.match(ok('seller', ['listings']), /^LISTING .*\nwhisper +Whisper +\$0\.01 per call +draft/);
+    listings('edit', 'whisper', '--price', '0.02', '--fields', '{"sla":"none"}', '--tag', 'quiet');
+    ok('seller', ['listings', 'publish', 'whisper']);
+    assert.equal(listings('pause', 'whisper').status, 'paused');
+    assert.equal(listings('resume', 'whisper').status, 'unverified');
+    const header = ['--auth-header', 'X-Key: 1', '--timeout-ms', '5000', '--limits', '{"max_concurrency":2}'];
+    const endpoint = listings('endpoint', 'set', 'whisper', `${address}/other`, ...header);
+    assert.deepEqual([endpoint.timeout_ms, endpoint.auth_header_name], [5000, 'X-Key']);
+    assert.equal(listings('endpoint', 'set', 'whisper', '--auth-header', '').has_auth_header, false);
+    fails('seller', ['listings', 'endpoint', 'test', 'whisper', '{"text":"x"}'], 1, /^/);
+    const rotated = listings('endpoint', 'rotate', 'whisper', '--overlap', '0');
+    assert.equal(kept()[whisper.id], rotated.gateway_signing_secret);
+    const { status, pricing_amount, sla, tags, ...shownListing } = listings('show', 'whisper');
+    assert.deepEqual([status, pricing_amount, sla, tags], ['active', 0.02, 'none', ['quiet']]);
+    assert.equal(shownListing.endpoint.limits.max_concurrency, 2);
+    fails('seller', ['listings', 'withdraw', 'whisper'], 1, /Agree with --yes/);
+    assert.match(await atTerminal(environment('seller'), 'market listings withdraw whisper', 'n'), /Nothing was done/);
+    await atTerminal(environment('seller'), 'market listings withdraw whisper', 'y');
+    assert.equal(listings('show', 'whisper').status, 'draft');
+    assert.equal(listings('delete', 'whisper', '--yes').deleted, true);
+
+    // Webhooks: sent, answered by a server that lets nobody in, and sent again.
+    const webhooks = (...args) => json('seller', ['webhooks', ...args]);
+    const hook = webhooks('create', address, '--type', 'sale', '--description', 'Bookkeeping');
+    assert.match(hook.secret, /^whsec_/);
+    fails('seller', ['webhooks', 'test', hook.id], 1, /^/);
+    ok('buyer', call('{"text":"hooked"}', '--max-price', '0.10'));
+    let delivery;
+    await eventually(() => assert.equal((delivery = webhooks('deliveries', hook.id)[0]).attempts.length, 1));
+    assert.deepEqual([delivery.event.type, webhooks('replay', delivery.id).id], ['sale', delivery.id]);
+    assert.notEqual(webhooks('rotate', hook.id).secret, hook.secret);
+    assert.equal(webhooks('edit', hook.id, '--status', 'paused').status, 'paused');
+    assert.match(ok('seller', ['webhooks']), /Bookkeeping +sale +paused/);
+    fails('seller', ['webhooks', 'delete', hook.id], 1, /Agree with --yes/);
+    ok('seller', ['webhooks', 'delete', hook.id, '--yes']);
+    assert.deepEqual(webhooks('list'), []);
+
+    // Jobs: followed until they are delivered.
+    const followed = run('buyer', call('{"job":"done"}', '--max-price', '0.1', '--output', 'job.txt'));
+    assert.equal(followed.status, 0, followed.stderr);
+    assert.match(
+      followed.stderr,
+      /^working on .*--idempotency-key \S+\n[^]*40 % · page 8 · until 2[^]*charged \$0\.10/,
+    );
+    assert.equal(readFileSync(inside('job.txt'), 'utf8'), 'done');
+    const [, jobKey] = /--idempotency-key (\S+)/.exec(followed.stderr);
+    const resumed = json('buyer', call('{"job":"done"}', '--max-price', '0.1', '--idempotency-key', jobKey));
+    assert.deepEqual([resumed.billable, resumed.seller_response.size], [true, 4]);
+    fails('buyer', call('{"job":"break"}', '--max-price', '0.1'), 3, /nothing was charged/);
+
+    // Files: small ones are in the answer, large ones are read from the marketplace.
+    for (const bytes of [5, 1_500_000]) {
+      const facts = json('buyer', call(`{"bytes":${bytes}}`, '--max-price', '0.1', '--output', 'answer.bin'));
+      const { base64, content_type, size } = facts.seller_response;
+      assert.deepEqual([base64, content_type, size], [undefined, 'application/octet-stream', bytes]);
+      assert.deepEqual(readFileSync(inside('answer.bin')), Buffer.alloc(bytes, 255));
+    }
+    const shown = JSON.parse(ok('buyer', call('{"bytes":3}', '--max-price', '0.1')));
+    assert.deepEqual([shown.base64, shown.size], [undefined, 3]);
+    assert.equal(ok('buyer', call('{"bytes":4}', '--max-price', '0.1', '--output', '-')), '\ufffd'.repeat(4));
+    ok('buyer', call('{"text":"kept"}', '--max-price', '0.1', '--output', 'answer.json'));
+    assert.deepEqual(JSON.parse(readFileSync(inside('answer.json'), 'utf8')), { upper: 'KEPT' });
+    fails('buyer', call('{"text":"lost"}', '--max-price', '0.1', '--output', 'no/such/answer'), 2, /cannot be written/);
+
+    // Streams: as they come, together, and as they were sent.
+    const spoken = (...words) => call(JSON.stringify({ stream: words }), '--max-price', '0.1');
+    assert.equal(ok('buyer', [...spoken('a', 'b\nc', 'word'), '--stream']), 'a\nb\nc\n{"word":"word"}\n');
+    const lines = ok('buyer', [...spoken('a', 'word'), '--stream', '--json'])
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const sent = [
+      { event: 'message', data: 'a', id: null },
+      { event: 'long', data: { word: 'word' }, id: 'word' },
+    ];
+    assert.deepEqual(lines.slice(0, -1), sent);
+    assert.deepEqual([lines[2].event, lines[2].data.billable, lines[2].data.events], ['market.result', true, 2]);
+    assert.deepEqual(JSON.parse(ok('buyer', spoken('a', 'word'))).events, sent);
+    const written = 'data: a\n\nevent: long\nid: word\ndata: {"word":"word"}\n\n';
+    assert.equal(ok('buyer', [...spoken('a', 'word'), '--output', '-']), written);
+    assert.equal(ok('buyer', call('{"text":"plain"}', '--max-price', '0.1', '--stream')), '{\n  "upper": "PLAIN"\n}\n');
+    fails('buyer', [...spoken('a', 'break'), '--stream'], 3, /nothing was charged/);
+    fails('buyer', [...spoken('a'), '--stream', '--output', '-'], 2, /mutually exclusive/);
+    await eventually(() => assert.match(shop.output(), /"status":500,"ms":\d+\}\n[^]*a bug/));
     await marketplace.stop();
 
     assert.equal(json('buyer', ['verify-receipt', 'receipt.json']).gross_amount, 0.1);

@@ -17,8 +17,8 @@ import { fileURLToPath } from 'node:url';
 import { startPostgres } from '@market/embedded-postgres';
 import { parseEnv, promisify } from 'node:util';
 import { eventually, startOwnProcess, temporaryDirectory } from '@market/testing';
-import yaml from 'js-yaml';
 import { makeLogins } from './compose-logins.mjs';
+import { readCompose } from './local/read-compose.mjs';
 
 const PROJECT = fileURLToPath(new URL('..', import.meta.url));
 const run = async (program, ...args) => (await promisify(execFile)(program, args, { cwd: PROJECT })).stdout.trim();
@@ -45,11 +45,8 @@ if (!process.env.MARKET_ALONE) {
 
 async function check(root) {
   const text = readFileSync(join(PROJECT, 'docker-compose.yml'), 'utf8');
-  const { services, networks } = yaml.load(
-    text
-      .replaceAll(/ALLOW_PRIVATE_ENDPOINTS:-false/g, 'ALLOW_PRIVATE_ENDPOINTS:-true')
-      .replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1')
-      .replaceAll('$$', '$'),
+  const { services, networks } = readCompose(
+    text.replaceAll(/ALLOW_PRIVATE_ENDPOINTS:-false/g, 'ALLOW_PRIVATE_ENDPOINTS:-true'),
   );
   const work = await temporaryDirectory('compose');
   const secrets = join(work, 'secrets');

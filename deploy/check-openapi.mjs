@@ -29,7 +29,7 @@ const body = { text: 'to be or not to be' };
 
 const quoted = await market.POST('/api/v1/gateway/{listingId}', { params: at, body });
 const offer = quoted.error;
-if (!offer || !('data' in offer)) throw new Error('no offer');
+if (!offer || !('data' in offer) || !offer.data) throw new Error('no offer');
 const id: string = offer.data.payment.relay_request_id;
 const paid = await market.POST('/api/v1/sandbox/payments/{relayRequestId}/pay', {
   params: { path: { relayRequestId: id } },
@@ -40,7 +40,8 @@ const bought = await market.POST('/api/v1/gateway/{listingId}', {
   params: { ...at, header: { 'X-Market-Relay-Request-Id': id } },
   body,
 });
-if (!bought.data || !('seller_response' in bought.data.data)) throw new Error('no answer');
+// A client that accepts a file's type may get its bytes instead.
+if (!bought.data || typeof bought.data === 'string' || !('seller_response' in bought.data.data)) throw new Error('no answer');
 const receipts = await market.GET('/api/v1/receipts');
 console.log(JSON.stringify([bought.data.data.seller_response, receipts.data?.data.length]));
 `;

@@ -33,9 +33,11 @@ try {
   );
   assert.deepEqual(
     packages.sort(),
-    ['@market/sdk', '@noble/curves', '@noble/hashes', '@scure/base'].map((name) => `${name}/package.json`),
+    ['@market/sdk', '@noble/curves', '@noble/hashes', '@scure/base', 'eventsource-parser'].map(
+      (name) => `${name}/package.json`,
+    ),
   );
-  console.log(`it installs, with three packages: ${run('du', '-sh', 'node_modules')}`);
+  console.log(`it installs, with four packages: ${run('du', '-sh', 'node_modules')}`);
 
   for (const name of ['buy.ts', 'sell.ts']) cpSync(new URL(name, SOURCES), inside(name));
   writeFileSync(
@@ -94,8 +96,8 @@ try {
       'a browser': () => inBrowser(buy.join('|')),
     };
     for (const [name, bought] of Object.entries(runtimes)) {
-      assert.equal(await bought(), '[6,[0.25],6,true]', name);
-      console.log(`${mode}: ${name} buys with play money and by a signature`);
+      assert.equal(await bought(), '[6,[0.25],6,true,"to be or not to be",true]', name);
+      console.log(`${mode}: ${name} buys with play money and by a signature, and reads a stream`);
     }
     await server.close();
     await marketplace.stop();

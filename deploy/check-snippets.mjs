@@ -1,8 +1,10 @@
 #!/usr/bin/env node
-/** Runs the snippets of docs/snippets.md unchanged. */
+/** Runs the snippets of docs/snippets.md and the sellers of docs/selling unchanged. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Marketplace, sandboxPayer, evmWallet } from '@market/sdk';
 import { eventually, freePort, startMarketplace, startOwnProcess } from '@market/testing';
@@ -14,6 +16,13 @@ const snippet = (heading, language) =>
     .split(`\n## ${heading}\n`)[1]
     .split('\n## ')[0]
     .match(new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's'))[1];
+const directory = mkdtempSync(join(tmpdir(), 'market-snippets-'));
+/** @returns the path of the compiled program. */
+function compiledGo() {
+  const program = join(directory, 'seller');
+  execFileSync('go', ['build', '-o', program, 'docs/selling/seller.go'], { cwd: PROJECT });
+  return program;
+}
 const run = (program, args, env) =>
   execFileSync(program, args, { cwd: PROJECT, encoding: 'utf8', env: { ...process.env, ...env } }).trim();
 
@@ -37,41 +46,48 @@ try {
     assert.deepEqual(JSON.parse(buy()), { words: 6 }, language);
     console.log(`buys with ${language}`);
   }
-  if (spawnSync('python3', ['-c', 'import x402']).status === 0) {
-    const answer = run('python3', ['-c', snippet('Buy with Python and x402', 'python')], env);
-    assert.deepEqual(JSON.parse(answer.replaceAll("'", '"')), { words: 6 });
-    console.log('buys with Python and x402');
-  } else console.log("not run: Buy with Python and x402, which needs pip install 'x402[requests,evm]'");
   const market = new Marketplace({ baseUrl: api, apiKey: key });
   assert.equal((await market.receipts.list()).pagination.total, 3);
 
-  const port = String(await freePort());
-  const listing = await market.listings.create({
-    name: 'Words, counted by Python',
-    description: 'Counts the words of a text.',
-    pricing_model: 'per_call',
-    pricing_amount: 0.25,
-    private_endpoint_url: `http://127.0.0.1:${port}`,
-  });
-  sellers.push(
-    startOwnProcess('python3', ['-c', snippet('Sell with Python', 'python')], {
-      env: { ...process.env, SIGNING_SECRET: listing.gateway_signing_secret, PORT: port },
-    }),
-  );
-  const attempt = () =>
-    fetch(`http://127.0.0.1:${port}`, {
-      method: 'POST',
-      body: '{"text":"let me in"}',
-      headers: { 'X-Market-Timestamp': String(Math.floor(Date.now() / 1000)) },
-    });
-  await eventually(async () => assert.equal((await attempt()).status, 401));
+  const sold = {
+    Python: (env) => startOwnProcess('python3', ['docs/selling/seller.py'], { cwd: PROJECT, env }),
+    TypeScript: (env) => startOwnProcess('node', ['docs/selling/seller.mjs'], { cwd: PROJECT, env }),
+    Go: (env) => startOwnProcess(compiledGo(), [], { env }),
+  };
+  if (spawnSync('go', ['version']).status !== 0) {
+    delete sold.Go;
+    console.log('not run: the seller in Go, which needs go (Debian: golang-go)');
+  }
   const { marketplace: buyer } = await new Marketplace({ baseUrl: api }).register(evmWallet());
-  const call = (body) => buyer.call(listing, body, { pay: sandboxPayer(buyer) });
-  assert.deepEqual((await call({ text: 'to be' })).seller_response, { words: 2 });
-  const refused = await call({ text: 1 });
-  assert.deepEqual([refused.billable, refused.seller_status_code], [false, 422]);
-  console.log('sells with Python');
+  for (const [language, sell] of Object.entries(sold)) {
+    const port = String(await freePort());
+    const listing = await market.listings.create({
+      name: `Words, counted by ${language}`,
+      description: 'Counts the words of a text.',
+      pricing_model: 'per_call',
+      pricing_amount: 0.25,
+      private_endpoint_url: `http://127.0.0.1:${port}`,
+    });
+    sellers.push(sell({ ...process.env, SIGNING_SECRET: listing.gateway_signing_secret, PORT: port }));
+    const attempt = (timestamp) =>
+      fetch(`http://127.0.0.1:${port}`, {
+        method: 'POST',
+        body: '{"text":"let me in"}',
+        headers: { 'X-Market-Timestamp': timestamp, 'X-Market-Request-Id': 'a', 'X-Market-Signature': 'v1,AAAA v1' },
+      });
+    await eventually(async () => assert.equal((await attempt(String(Math.floor(Date.now() / 1000)))).status, 401));
+    assert.equal((await attempt('soon')).status, 401);
+    const call = (body) => buyer.call(listing, body, { pay: sandboxPayer(buyer) });
+    assert.deepEqual((await call({ text: 'to be' })).seller_response, { words: 2 });
+    const refused = await call({ text: 1 });
+    assert.deepEqual([refused.billable, refused.seller_status_code], [false, 422]);
+    // Of the two signatures of a call during the overlap, the one by the old secret lets it in.
+    await market.endpoint.rotateSecret(listing);
+    assert.deepEqual((await call({ text: 'or not to be' })).seller_response, { words: 4 });
+    console.log(`sells with ${language}`);
+  }
 } finally {
   for (const seller of sellers) await seller.stop();
   await marketplace.stop();
+  rmSync(directory, { recursive: true, force: true });
 }

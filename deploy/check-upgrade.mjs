@@ -155,8 +155,9 @@ function buildPrevious() {
 async function addColumns(url) {
   await withClient(url, async (client) => {
     const { rows } = await client.query(
-      `SELECT format('ALTER TABLE %I.%I ADD COLUMN of_next_release text DEFAULT ''new''', schemaname, tablename) AS statement FROM pg_tables
-       WHERE schemaname IN ('identity', 'catalog', 'payments_ledger', 'gateway', 'reputation') AND tablename <> 'migrations'`,
+      `SELECT format('ALTER TABLE %s ADD COLUMN of_next_release text DEFAULT ''new''', oid::regclass) AS statement FROM pg_class
+       WHERE relnamespace::regnamespace::text IN ('identity', 'catalog', 'payments_ledger', 'gateway', 'reputation')
+         AND relkind IN ('r', 'p') AND NOT relispartition AND relname <> 'migrations'`,
     );
     for (const { statement } of rows) await client.query(statement);
   });

@@ -1,4 +1,4 @@
-import { evmWallet, solanaWallet, type Marketplace as Client } from '@market/sdk';
+import { evmWallet, solanaWallet, type CreateListing, type Marketplace as Client } from '@market/sdk';
 import { Marketplace } from '@market/sdk';
 import pg from 'pg';
 import { addressOf, type Shot } from './load.js';
@@ -37,7 +37,12 @@ export async function createFixtures(baseUrl: string, databaseUrl: string, selle
   return fixtures;
 }
 
-export async function openShop(baseUrl: string, sellerUrl: string, buyerCount = BUYERS): Promise<Fixtures> {
+export async function openShop(
+  baseUrl: string,
+  sellerUrl: string,
+  buyerCount = BUYERS,
+  offered: Partial<CreateListing> = {},
+): Promise<Fixtures> {
   const clientAt = (address: string): Client =>
     new Marketplace({
       baseUrl,
@@ -67,6 +72,7 @@ export async function openShop(baseUrl: string, sellerUrl: string, buyerCount = 
     pricing_model: 'per_call',
     pricing_amount: PRICE,
     private_endpoint_url: `${sellerUrl}/call`,
+    ...offered,
   });
   await seller.marketplace.endpoint.update(listing.id, { limits: { max_concurrency: 256 } });
   return {

@@ -3,6 +3,7 @@ import { startMarketplace } from '@market/testing';
 import { startChild } from './child.js';
 import { measureCost } from './cost/measure-cost.js';
 import { measureFaults } from './faults/measure-faults.js';
+import { measureFiles } from './files/measure-files.js';
 import { fire, type Measured, type Shot } from './load.js';
 import { peakOf, shareOfTree } from './memory.js';
 import { measureObserved } from './observed/measure-observed.js';
@@ -11,6 +12,7 @@ import { measureRelevance } from './relevance/measure-relevance.js';
 import { measureScale } from './scale/measure-scale.js';
 import { measureSearch } from './search/measure-search.js';
 import { measureSteady } from './steady/measure-steady.js';
+import { measureStreams } from './streams/measure-streams.js';
 import { measureX402 } from './x402/measure-x402.js';
 import {
   buyerAt,
@@ -34,7 +36,9 @@ const { values: options } = parseArgs({
     replicas: { type: 'string', default: '1,2,3' },
     times: { type: 'string', default: '3,10' },
     apart: { type: 'boolean', default: false },
+    embeddings: { type: 'boolean', default: false },
     sizes: { type: 'string', default: '100000,1000000' },
+    rate: { type: 'string', default: '50' },
     only: { type: 'string', default: '' },
     database: { type: 'string' },
   },
@@ -176,7 +180,7 @@ function print(rows: Row[]): void {
 const parts: Record<string, () => Promise<void>> = {
   requests: main,
   search: () => measureSearch({ connections, seconds, sizes: numbers(options.sizes) }),
-  relevance: () => measureRelevance(mode),
+  relevance: () => measureRelevance({ mode, embeddings: options.embeddings }),
   cost: () =>
     measureCost({
       mode,
@@ -193,6 +197,14 @@ const parts: Record<string, () => Promise<void>> = {
   scale: () =>
     measureScale({ replicas: numbers(options.replicas), connections, seconds, paid: Number(options.paid ?? 4_000) }),
   steady: () => measureSteady({ mode, minutes: Number(options.minutes), connections, seconds }),
+  streams: () =>
+    measureStreams({
+      mode,
+      streams: Number(options.connections ?? 64),
+      perSecond: Number(options.rate),
+      seconds: Math.max(seconds, 30),
+    }),
+  files: () => measureFiles({ mode, files: Number(options.connections ?? 50) }),
   faults: () => measureFaults({ paid: Number(options.paid ?? 6_000), only: options.only }),
   overload: () =>
     measureOverload({

@@ -6,6 +6,9 @@ const field = (file: string, name: string): number =>
 /** Peak resident memory of a process in MiB. */
 export const peakOf = (pid: number): number => field(`/proc/${pid}/status`, 'VmHWM');
 
+/** Resident memory of a process in MiB. */
+export const residentOf = (pid: number): number => field(`/proc/${pid}/status`, 'VmRSS');
+
 /** Proportional share of memory (shared pages counted once) of a process and all its descendants, in MiB. */
 export function shareOfTree(pid: number): number {
   return [pid, ...descendantsOf(pid)].reduce((sum, each) => sum + shareOf(each), 0);

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { SERVICE_NAMES } from '@market/contracts';
-import { databaseUrlOf, withSecretFiles } from '@market/runtime';
+import { databaseUrlOf, settingsOf } from '@market/runtime';
 import { freePort } from '@market/testing';
 import { printBanner } from '../../apps/standalone/dist/banner.js';
 import { openDataDirectory } from '../../apps/standalone/dist/data-directory.js';
@@ -43,7 +43,7 @@ await main().catch(async (error) => {
 
 function readEnvironment() {
   try {
-    return withSecretFiles(process.env);
+    return settingsOf(process.env);
   } catch (error) {
     process.stderr.write(`${error.message}\n`);
     return process.exit(1);

@@ -7,6 +7,7 @@ import {
   type Listing,
   type Offer,
   type Receipt,
+  type StreamResult,
 } from '@market/sdk';
 
 /** Buys a listing as an agent with a key and as a wallet without one. @returns the answers and charges of both. */
@@ -28,10 +29,20 @@ export async function buy(baseUrl: string, slug: string): Promise<string> {
     maxPriceUsd: '0.25',
   });
   const receipts: Receipt[] = (await marketplace.receipts.list()).data;
+  const stream = await marketplace.stream<{ word: string }>(
+    listing,
+    { ...body, aloud: true },
+    { pay: sandboxPayer(marketplace) },
+  );
+  const heard: string[] = [];
+  for await (const { data } of stream) heard.push(data.word);
+  const { billable }: StreamResult = await stream.result();
   return JSON.stringify([
     paid.seller_response.words,
     receipts.map(({ gross_amount }) => gross_amount),
     signed.seller_response.words,
     signed.settlement?.payer === wallet.address.toLowerCase(),
+    heard.join(' '),
+    billable,
   ]);
 }

@@ -27,13 +27,17 @@ import { ProfileHttpController } from './identity/profile.http-controller.js';
 import { ClaimsHttpController } from './identity/claims.http-controller.js';
 import { RecoverHttpController } from './identity/recover.http-controller.js';
 import { RegisterHttpController } from './identity/register.http-controller.js';
+import { OidcHttpController } from './identity/oidc.http-controller.js';
 import { SessionsHttpController } from './identity/sessions.http-controller.js';
 import { WalletsHttpController } from './identity/wallets.http-controller.js';
+import { JobsHttpController } from './jobs/jobs.http-controller.js';
 import { BrowseListingsHttpController } from './listings/browse-listings.http-controller.js';
 import { SellListingsHttpController } from './listings/sell-listings.http-controller.js';
 import { ValidateListingHttpController } from './listings/validate-listing.http-controller.js';
 import { McpHttpController } from './mcp/mcp.http-controller.js';
 import { OpenApi } from './openapi/openapi.js';
+import { AnswerStreams } from './gateway/answer-streams.js';
+import { AnswerFiles } from './gateway/answer-files.js';
 import { DisplayNames } from './display-names/display-names.js';
 import { PaymentRoutesHttpController } from './payment-routes/payment-routes.http-controller.js';
 import { PaymentsHttpController } from './payments/payments.http-controller.js';
@@ -48,6 +52,7 @@ import { SandboxPaymentsHttpController } from './sandbox/sandbox-payments.http-c
 import { SubscribeHttpController } from './subscriptions/subscribe.http-controller.js';
 import { SubscriptionsHttpController } from './subscriptions/subscriptions.http-controller.js';
 import { RelayWebhooksHttpController } from './webhooks/relay-webhooks.http-controller.js';
+import { WebhooksHttpController } from './webhooks/webhooks.http-controller.js';
 import { DiscoveryHttpController } from './x402/discovery.http-controller.js';
 
 @Module({
@@ -57,6 +62,7 @@ import { DiscoveryHttpController } from './x402/discovery.http-controller.js';
     ChallengesHttpController,
     RegisterHttpController,
     RecoverHttpController,
+    OidcHttpController,
     SessionsHttpController,
     WalletsHttpController,
     ClaimsHttpController,
@@ -70,8 +76,10 @@ import { DiscoveryHttpController } from './x402/discovery.http-controller.js';
     ExecuteCallHttpController,
     ExecuteKeylessCallHttpController,
     GatewayRequestsHttpController,
+    JobsHttpController,
     DiscoveryHttpController,
     EventsHttpController,
+    WebhooksHttpController,
     LedgerHttpController,
     ReceiptsHttpController,
     FeesHttpController,
@@ -95,6 +103,16 @@ import { DiscoveryHttpController } from './x402/discovery.http-controller.js';
     AdminReportsHttpController,
     AdminActionsHttpController,
   ],
-  providers: [Authenticator, EventStreams, RateLimiter, ServerSentEvents, SessionCookie, DisplayNames, OpenApi],
+  providers: [
+    AnswerFiles,
+    AnswerStreams,
+    Authenticator,
+    EventStreams,
+    RateLimiter,
+    ServerSentEvents,
+    SessionCookie,
+    DisplayNames,
+    OpenApi,
+  ],
 })
 export class ApiGatewayModule {}

@@ -1,15 +1,15 @@
-import { defineConfig, integer, variable, type ConfigOf } from '@market/runtime';
+import { baseUrl, defineConfig, integer, optional, text, variable, type ConfigOf } from '@market/runtime';
 
 export const catalogConfig = defineConfig('catalog', {
   powDifficulty: variable(
     'LISTING_POW_DIFFICULTY',
     integer(0, 16, 4),
-    'hex zeros the proof of work of a new listing starts with; each makes it 16 times harder',
+    "hex zeros of a new listing's proof of work; each makes it 16 times harder",
   ),
   challengeTtlSeconds: variable(
     'CATALOG_CHALLENGE_TTL_SECONDS',
     integer(1, 86_400, 600),
-    'how long a listing challenge may be solved',
+    'lifetime of a listing challenge',
   ),
   openChallengesMax: variable(
     'CATALOG_OPEN_CHALLENGES_MAX',
@@ -19,12 +19,12 @@ export const catalogConfig = defineConfig('catalog', {
   listingsPerPowStep: variable(
     'CATALOG_LISTINGS_PER_POW_STEP',
     integer(1, 100_000, 25),
-    'listings an agent may create within an hour for each further hex zero of its next proofs of work',
+    'listings of an agent within an hour after which its proof of work gets a further hex zero',
   ),
   listingsPerSellerMax: variable(
     'CATALOG_LISTINGS_PER_SELLER_MAX',
     integer(1, 1_000_000, 1_000),
-    'listings one agent may have, whatever their status',
+    'listings of one agent, in any status',
   ),
   failingGraceSeconds: variable(
     'CATALOG_FAILING_GRACE_SECONDS',
@@ -34,8 +34,19 @@ export const catalogConfig = defineConfig('catalog', {
   sweepIntervalMs: variable(
     'CATALOG_SWEEP_INTERVAL_MS',
     integer(50, 3_600_000, 60_000),
-    'how often expired challenges and failing endpoints are looked for',
+    'interval of the job for expired challenges and failing endpoints',
   ),
+  embeddingsUrl: variable(
+    'CATALOG_EMBEDDINGS_URL',
+    optional(baseUrl()),
+    'OpenAI-compatible API of embeddings, such as http://127.0.0.1:11434/v1, for search by meaning',
+  ),
+  embeddingsModel: variable(
+    'CATALOG_EMBEDDINGS_MODEL',
+    text('nomic-embed-text'),
+    'its model, of at most 1536 dimensions; a change embeds all listings anew',
+  ),
+  embeddingsApiKey: variable('CATALOG_EMBEDDINGS_API_KEY', optional(text()), 'sent to it as Authorization: Bearer'),
 });
 
 export type CatalogConfig = ConfigOf<typeof catalogConfig>;

@@ -10,6 +10,7 @@ const ListingPage = lazy(() => import('./pages/listing.js'));
 const AgentPage = lazy(() => import('./pages/agent.js'));
 const Docs = lazy(() => import('./pages/docs.js'));
 const SignIn = lazy(() => import('./pages/sign-in.js'));
+const OidcReturn = lazy(() => import('./pages/oidc-return.js'));
 const Operator = lazy(() => import('./operator/operator.js'));
 const Mine = lazy(() => import('./mine/mine.js'));
 
@@ -24,6 +25,7 @@ export const App = () => (
         <Route path="/agents/:id">{({ id }) => <AgentPage key={id} id={id} />}</Route>
         <Route path="/docs" component={Docs} />
         <Route path="/sign-in" component={SignIn} />
+        <Route path="/sign-in/oidc" component={OidcReturn} />
         <Route path="/mine" component={Mine} />
         <Route path="/mine/*" component={Mine} />
         <Route path="/operator" component={Operator} />
@@ -41,7 +43,7 @@ function NotFound() {
       <h1>Nothing is here</h1>
       <Empty title="There is no page at this address.">
         <p>
-          <Link href="/">To the beginning</Link>
+          <Link href="/">Back to the start page</Link>
         </p>
       </Empty>
     </>

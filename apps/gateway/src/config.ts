@@ -2,33 +2,31 @@ import { limitsVariables } from '@market/limits';
 import {
   defineConfig,
   integer,
+  optional,
   text,
   variable,
   type ConfigDefinition,
   type ConfigOf,
   type Environment,
 } from '@market/runtime';
+import { z } from 'zod';
 
 const variables = defineConfig('gateway', {
-  port: variable(
-    'PORT',
-    integer(0, 65_535, 3000),
-    'the public port of the edge, to which no endpoint on this machine may lead',
-  ),
+  port: variable('PORT', integer(0, 65_535, 3000), "the edge's public port, which no endpoint on this machine may use"),
   sellerTimeoutMs: variable(
     'GATEWAY_SELLER_TIMEOUT_MS',
     integer(1000, 120_000, 30_000),
-    'total time a seller has for one answer, where its endpoint says nothing else',
+    "timeout of a seller's answer, where its endpoint has no own",
   ),
   sellerConnectTimeoutMs: variable(
     'GATEWAY_SELLER_CONNECT_TIMEOUT_MS',
     integer(100, 30_000, 5_000),
-    'time to reach a seller: name, TCP and TLS',
+    'timeout to reach a seller: name, TCP and TLS',
   ),
   waitForResultMs: variable(
     'GATEWAY_WAIT_FOR_RESULT_MS',
     integer(0, 60_000, 5_000),
-    'how long a retry waits for the result of another attempt before it is told to come back',
+    'how long a retry waits for the result of another attempt before it is answered 202',
   ),
   activeCallsMax: variable(
     'GATEWAY_ACTIVE_CALLS_MAX',
@@ -39,7 +37,7 @@ const variables = defineConfig('gateway', {
   resumeIntervalMs: variable(
     'GATEWAY_RESUME_INTERVAL_MS',
     integer(50, 600_000, 1_000),
-    'how often stored results that a crash left unsettled are looked for',
+    'interval of the job for stored results that a crash left unsettled',
   ),
   failingAfter: variable(
     'GATEWAY_FAILING_AFTER',
@@ -50,12 +48,12 @@ const variables = defineConfig('gateway', {
   probeIntervalMs: variable(
     'GATEWAY_PROBE_INTERVAL_MS',
     integer(10, 3_600_000, 30_000),
-    'how often a failing endpoint is probed; a new one that no call has reached is probed after twice as long',
+    'probe interval of a failing endpoint; a new one without a call is probed after twice as long',
   ),
   idleProbeIntervalMs: variable(
     'GATEWAY_IDLE_PROBE_INTERVAL_MS',
     integer(10, 604_800_000, 21_600_000),
-    'how often a working endpoint is probed',
+    'probe interval of a working endpoint',
   ),
   qualityIntervalMs: variable(
     'GATEWAY_QUALITY_INTERVAL_MS',
@@ -65,27 +63,38 @@ const variables = defineConfig('gateway', {
   quotesKeptHours: variable(
     'GATEWAY_QUOTES_KEPT_HOURS',
     integer(1, 8_760, 24),
-    'how long a call that was quoted and never paid stays in the history after its offer',
+    'how long a call that was never paid stays in the history after its offer',
   ),
   resultsKeptDays: variable(
     'GATEWAY_RESULTS_KEPT_DAYS',
     integer(2, 3_650, 30),
     'how long results are kept, and their relay request ids may be repeated',
   ),
-  historyKeptDays: variable(
-    'GATEWAY_HISTORY_KEPT_DAYS',
-    integer(2, 3_650, 90),
-    'how long calls stay in the history, at least as long as their results',
+  storedBytesPerAccount: variable(
+    'GATEWAY_STORED_BYTES_PER_ACCOUNT',
+    integer(0, Number.MAX_SAFE_INTEGER, 1_073_741_824),
+    'bytes of stored files of a buyer, and of a seller; beyond, no further calls of listings that answer with files',
+  ),
+  storeUrl: variable(
+    'GATEWAY_STORE_URL',
+    optional(z.url({ protocol: /^https?$/, error: 'must be https://<key>:<secret>@<host>/<bucket>' })),
+    'S3-compatible bucket for files, else PostgreSQL: https://key:secret@host/bucket?region=eu-central-1',
+  ),
+  historyKeptDays: variable('GATEWAY_HISTORY_KEPT_DAYS', integer(2, 3_650, 90), 'how long calls stay in the history'),
+  webhookDeliveriesKeptDays: variable(
+    'GATEWAY_WEBHOOK_DELIVERIES_KEPT_DAYS',
+    integer(4, 3_650, 30),
+    'how long deliveries to webhooks are shown and can be replayed',
   ),
   pruneIntervalMs: variable(
     'GATEWAY_PRUNE_INTERVAL_MS',
     integer(50, 86_400_000, 60_000),
-    'how often results and calls that are kept no longer are looked for',
+    'interval of the job that deletes old results, calls and deliveries',
   ),
   ownHosts: variable(
     'GATEWAY_OWN_HOSTS',
     text(''),
-    'further host names of this marketplace that no endpoint may point to, comma separated',
+    'further host names of this marketplace, which no endpoint may use, comma separated',
   ),
   ...limitsVariables,
 });
@@ -115,7 +124,7 @@ export const gatewayConfig: ConfigDefinition<GatewayConfig> = {
 
 function internalHostsOf(env: Environment): string[] {
   const urls = Object.entries(env).flatMap(([name, value]) =>
-    /^(NATS|REDIS|(\w+_)?DATABASE(_LOCK)?)_URL$/.test(name) ? (value ?? '').split(',') : [],
+    /^(NATS|REDIS|GATEWAY_STORE|(\w+_)?DATABASE(_LOCK)?)_URL$/.test(name) ? (value ?? '').split(',') : [],
   );
   // A URL without a port means the default port, which endpoints may not use anyway.
   return urls.flatMap((url) => (URL.canParse(url) && new URL(url).port ? [new URL(url).host] : []));

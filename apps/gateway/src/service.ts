@@ -1,6 +1,7 @@
 import { redisProblems } from '@market/limits';
 import { defineService } from '@market/runtime';
 import { gatewayConfig } from './config.js';
+import { storeProblems } from './contents/object-store.js';
 import { gatewayDatabase } from './database.js';
 import { GatewayModule } from './gateway.module.js';
 
@@ -9,6 +10,10 @@ export const gateway = defineService({
   module: GatewayModule,
   config: gatewayConfig,
   database: gatewayDatabase,
-  checks: ({ redisUrl }) =>
-    redisUrl ? [{ subject: 'Redis', variable: 'REDIS_URL', problems: () => redisProblems(redisUrl) }] : [],
+  checks: ({ redisUrl, storeUrl }) => [
+    ...(redisUrl ? [{ subject: 'Redis', variable: 'REDIS_URL', problems: () => redisProblems(redisUrl) }] : []),
+    ...(storeUrl
+      ? [{ subject: 'Store of files', variable: 'GATEWAY_STORE_URL', problems: () => storeProblems(storeUrl) }]
+      : []),
+  ],
 });

@@ -1,5 +1,5 @@
 import { isUuid } from '@market/kernel';
-import { defineConfig, integer, text, variable, type ConfigOf } from '@market/runtime';
+import { defineConfig, integer, optional, text, variable, type ConfigDefinition, type ConfigOf } from '@market/runtime';
 import { z } from 'zod';
 import { parseWalletAddress } from './wallets/wallet-address.js';
 
@@ -40,39 +40,61 @@ const operators = text('').transform((given, context) => {
   return { accountIds, addresses: addresses.filter((address) => address !== undefined) };
 });
 
-export const identityConfig = defineConfig('identity', {
+/** Plain HTTP is only for a provider on this machine. */
+const issuer = z.url({ error: 'must be a URL', abort: true }).refine((text) => {
+  const { protocol, hostname } = new URL(text);
+  return protocol === 'https:' || (protocol === 'http:' && ['localhost', '127.0.0.1', '[::1]'].includes(hostname));
+}, 'must be https');
+
+const variables = defineConfig('identity', {
   powDifficulty: variable(
     'REGISTRATION_POW_DIFFICULTY',
     integer(1, 8, 4),
-    'hex zeros the proof of work of a registration starts with; each makes it 16 times harder',
+    "hex zeros of a registration's proof of work; each makes it 16 times harder",
   ),
   challengeTtlSeconds: variable(
     'IDENTITY_CHALLENGE_TTL_SECONDS',
     integer(30, 3600, 300),
-    'how long a wallet challenge may be answered',
+    'lifetime of a wallet challenge',
   ),
   sessionTtlSeconds: variable(
     'IDENTITY_SESSION_TTL_SECONDS',
     integer(1, 2_592_000, 43_200),
-    'how long a human stays signed in',
+    "lifetime of a human's session",
   ),
-  maxApiKeys: variable('IDENTITY_MAX_API_KEYS', integer(1, 1_000, 100), 'API keys of one account that work at a time'),
+  maxApiKeys: variable('IDENTITY_MAX_API_KEYS', integer(1, 1_000, 100), 'active API keys of one account'),
   maxStoredChallenges: variable(
     'IDENTITY_MAX_STORED_CHALLENGES',
     integer(1_000, 100_000_000, 1_000_000),
-    'challenges kept in total; beyond that, those that expire first are deleted',
+    'challenges in total; beyond, those that expire first are deleted',
   ),
   operators: variable(
     'OPERATORS',
     operators,
-    'humans who may use /api/v1/admin and the console of operators with their sessions: ' +
-      'ids of accounts or addresses of wallets, comma separated',
+    'humans who may use /api/v1/admin: ids of accounts or addresses of wallets, comma separated',
   ),
   evmRpcUrls: variable(
     'IDENTITY_EVM_RPC_URLS',
     urlByChain,
-    'JSON-RPC by chain id, as 1=https://…,8453=https://…; lets contract wallets (EIP-1271, EIP-6492) of these chains in',
+    'JSON-RPC by chain id, as 1=https://…,8453=https://…, to verify contract wallets (EIP-1271, EIP-6492)',
   ),
+  oidcIssuer: variable(
+    'OIDC_ISSUER',
+    optional(issuer),
+    'issuer of the OpenID provider that signs humans in; redirect URI: PUBLIC_URL/sign-in/oidc',
+  ),
+  oidcClientId: variable('OIDC_CLIENT_ID', optional(text()), 'the client registered there'),
+  oidcClientSecret: variable('OIDC_CLIENT_SECRET', optional(text()), 'its secret; none if it is public'),
 });
 
-export type IdentityConfig = ConfigOf<typeof identityConfig>;
+export type IdentityConfig = ConfigOf<typeof variables>;
+
+export const identityConfig: ConfigDefinition<IdentityConfig> = {
+  ...variables,
+  parse(env, problems) {
+    const config = variables.parse(env, problems);
+    if ((config.oidcIssuer === undefined) !== (config.oidcClientId === undefined))
+      problems.push('OIDC_ISSUER and OIDC_CLIENT_ID: are needed together');
+    return config;
+  },
+};

@@ -5,6 +5,7 @@ import { isPrintable } from './printable-text.js';
 /** What is compared, or shown to operators alone. */
 const UNSEEN = [
   ...['wallet_address', 'walletAddress', 'address', 'signature', 'nonce', 'pow_nonce'],
+  ...['sign_in', 'code', 'claim_code', 'state', 'iss'],
   ...['query', 'command', 'subject', 'reason'],
 ];
 

@@ -1,6 +1,7 @@
 import { defineService, rpcServerCheck } from '@market/runtime';
 import { identityConfig } from './config.js';
 import { identityDatabase } from './database.js';
+import { oidcProviderCheck } from './sessions/oidc-provider.js';
 import { IdentityModule } from './identity.module.js';
 
 export const identity = defineService({
@@ -8,8 +9,10 @@ export const identity = defineService({
   module: IdentityModule,
   config: identityConfig,
   database: identityDatabase,
-  checks: ({ evmRpcUrls }) =>
-    [...evmRpcUrls].map(([chainId, url]) =>
+  checks: (config) => [
+    ...[...config.evmRpcUrls].map(([chainId, url]) =>
       rpcServerCheck({ variable: 'IDENTITY_EVM_RPC_URLS', url, chainId: Number(chainId) }),
     ),
+    ...(config.oidcIssuer === undefined ? [] : [oidcProviderCheck(config)]),
+  ],
 });

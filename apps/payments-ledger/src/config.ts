@@ -4,7 +4,6 @@ import {
   integer,
   optional,
   text,
-  url,
   variable,
   type ConfigDefinition,
   type ConfigOf,
@@ -12,13 +11,16 @@ import {
 import bs58 from 'bs58';
 import { isAddress, type Address, type Hex } from 'viem';
 import { parseSigningKeys } from './books/receipt-signer.js';
-import { USDC } from './rails/assets.js';
-import { relayDestination, relayRoutes } from './rails/relay/relay-settings.js';
+import { evmAddress } from './rails/evm-address.js';
+import { relayProblems, relayVariables } from './rails/relay/relay-config.js';
 import { isSolana } from './rails/x402/exact-payment.js';
 import { cdpSecret, facilitatorOrder, facilitatorProblems } from './rails/x402/facilitator-settings.js';
 import { coinPrices, DEFAULT_COIN_PRICES_TEXT } from './rails/x402/settlement-cost.js';
-import { knownDomain, tokenDomains } from './rails/x402/token-facts.js';
+import { isKnownByPermit2, knownDomain, tokenDomains, usdcOn } from './rails/x402/token-facts.js';
 import { tokenAddresses, x402Chains } from './rails/x402/x402-settings.js';
+
+/** They deploy Coinbase Smart Wallet 1.1 and 1. Source: github.com/coinbase/smart-wallet. */
+const COINBASE_FACTORIES = ['0xBA5ED110eFDBa3D005bfC882d75358ACBbB85842', '0x0BA5ED0c6AA8c49038F819E587E2633c4A9F428a'];
 
 const signingKeys = text().superRefine((value, context) => {
   try {
@@ -28,9 +30,6 @@ const signingKeys = text().superRefine((value, context) => {
   }
 });
 
-const address = text()
-  .refine((value) => isAddress(value), 'must be an EVM address')
-  .transform((value) => value as Address);
 const privateKey = text()
   .refine((value) => /^0x[0-9a-fA-F]{64}$/.test(value), 'must be 0x and 64 hex digits')
   .transform((value) => value as Hex);
@@ -52,22 +51,23 @@ const variables = defineConfig('payments-ledger', {
   offerTtlSeconds: variable(
     'PAYMENTS_LEDGER_OFFER_TTL_SECONDS',
     integer(1, 86_400, 900),
-    'how long an unpaid offer can be paid',
+    'lifetime of an unpaid offer',
   ),
   openOffersPerBuyer: variable(
     'PAYMENTS_LEDGER_OPEN_OFFERS_PER_BUYER',
     integer(1, 10_000_000, 1_000),
-    'unpaid offers that one account may have open at once',
+    'unpaid offers that one account may have open',
   ),
   retryWindowSeconds: variable(
     'PAYMENTS_LEDGER_RETRY_WINDOW_SECONDS',
     integer(1, 604_800, 86_400),
-    'how long a paid call that was not delivered may be repeated before it is refunded',
+    'how long a paid call may be repeated before it is refunded',
   ),
   feeAddress: variable(
     'PAYMENTS_LEDGER_FEE_ADDRESS',
-    optional(address),
-    'your own EVM address to which sellers pay the fees that they owe; needed while signed payments pay sellers and there is a fee',
+    optional(evmAddress),
+    'your EVM address to which sellers pay fees that they owe; needed while signed payments pay sellers and ' +
+      'there is a fee',
   ),
   feeSolanaAddress: variable(
     'PAYMENTS_LEDGER_FEE_SOLANA_ADDRESS',
@@ -77,44 +77,44 @@ const variables = defineConfig('payments-ledger', {
   feeCreditLimitMicros: variable(
     'PAYMENTS_LEDGER_FEE_CREDIT_LIMIT_MICROS',
     integer(0, 1_000_000_000_000, 10_000_000),
-    'fees in micros that a seller may owe; above that its paid listings leave the market after the days of grace',
+    'fees in micros that a seller may owe; above, its paid listings leave the market after the days of grace',
   ),
   feeGraceDays: variable(
     'PAYMENTS_LEDGER_FEE_GRACE_DAYS',
     integer(0, 3_650, 14),
-    'for how many days a seller may owe more than that',
+    'days for which a seller may owe more than that',
   ),
   refundGraceDays: variable(
     'PAYMENTS_LEDGER_REFUND_GRACE_DAYS',
     integer(0, 3_650, 7),
-    'for how many days a seller may owe a buyer a refund before its paid listings leave the market',
+    'days for which a seller may owe a refund before its paid listings leave the market',
   ),
   sandboxRefundSeconds: variable(
     'PAYMENTS_LEDGER_SANDBOX_REFUND_SECONDS',
     integer(0, 86_400, 60),
-    'after how long the sandbox pays a refund by itself',
+    'delay after which the sandbox pays a refund by itself',
   ),
   minimumX402Micros: variable(
     'PAYMENTS_LEDGER_MINIMUM_X402_MICROS',
     integer(0, 1_000_000_000, 1_000),
-    'least price in micros of a call that is paid by a signed authorization of USDC',
+    'minimum price in micros of a call that a signature pays',
   ),
   defaultRoute: variable(
     'GATEWAY_DEFAULT_ROUTE',
     choice(['supported', 'preferred_currency'], 'supported'),
-    "route of a call that names none: supported takes one that a signature pays, or else the listing's currency, or else " +
-      'the cheapest; preferred_currency takes the currency of the listing and refuses a price that it cannot carry',
+    "route of a call that names none: supported is one that a signature pays, else the listing's currency, else " +
+      "the cheapest; preferred_currency is the listing's, and refuses a price that it cannot carry",
   ),
   sandboxPendingSeconds: variable(
     'PAYMENTS_LEDGER_SANDBOX_PENDING_SECONDS',
     integer(0, 3600, 2),
-    'how long a sandbox payment with outcome "pending" takes to become final',
+    'time until a sandbox payment with outcome "pending" is final',
   ),
   x402Chains: variable(
     'PAYMENTS_LEDGER_X402_CHAINS',
     optional(x402Chains),
-    'chains on which signed payments of USDC are taken, each with none, one or two RPC servers, ' +
-      'as eip155:8453=https://a|https://b,solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp; turns the x402 rail on',
+    'chains on which signed payments of USDC are taken, each with up to two RPC servers, as ' +
+      'eip155:8453=https://a|https://b,solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp; turns the x402 rail on',
   ),
   x402PayTo: variable(
     'PAYMENTS_LEDGER_X402_PAY_TO',
@@ -123,8 +123,8 @@ const variables = defineConfig('payments-ledger', {
   ),
   x402PayToAddress: variable(
     'PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS',
-    optional(address),
-    'your own EVM address, which signed payments pay where PAYMENTS_LEDGER_X402_PAY_TO is operator; needed then',
+    optional(evmAddress),
+    'that address; needed where PAYMENTS_LEDGER_X402_PAY_TO is operator',
   ),
   x402Usdc: variable(
     'PAYMENTS_LEDGER_X402_USDC',
@@ -134,32 +134,38 @@ const variables = defineConfig('payments-ledger', {
   x402Eip712: variable(
     'PAYMENTS_LEDGER_X402_EIP712',
     optional(tokenDomains),
-    'name and version of those contracts in EIP-712, as eip155:31337=USDC:2, where neither the table of x402 nor ' +
-      'an RPC server states them',
+    "their EIP-712 name and version, as eip155:31337=USDC:2, where neither x402's table nor an RPC server states them",
   ),
   x402CoinPrices: variable(
     'PAYMENTS_LEDGER_X402_COIN_USD',
     text(DEFAULT_COIN_PRICES_TEXT).transform(coinPrices),
-    'upper estimates in US dollars of the coins that pay for settlements, as ' +
-      'eip155=5000,solana=400,eip155:137=1; a signature is refused if its settlement would cost more than an ' +
-      'ordinary one by more than the fee of the sale',
+    'upper estimates in US dollars of the coins that pay for settlements, also by chain (eip155:137=1); a ' +
+      "settlement may exceed an ordinary one's cost by the fee of the sale",
+  ),
+  x402WalletFactories: variable(
+    'PAYMENTS_LEDGER_X402_WALLET_FACTORIES',
+    text(COINBASE_FACTORIES.join(',')).transform((list, context) => {
+      const factories = list.split(',').map((each) => each.trim());
+      if (!factories.every((each) => isAddress(each, { strict: false }))) context.addIssue('must be EVM addresses');
+      return factories as Address[];
+    }),
+    "contracts through which an own facilitator may deploy a payer's wallet (EIP-6492); by default Coinbase's",
   ),
   x402RpcTimeoutMs: variable(
     'PAYMENTS_LEDGER_X402_RPC_TIMEOUT_MS',
     integer(100, 8_000, 5_000),
-    'how long an RPC server may take, and whoever verifies a signed payment',
+    'timeout of RPC servers, and of the verification of a signed payment',
   ),
   unsettledPerPayer: variable(
     'PAYMENTS_LEDGER_UNSETTLED_PER_PAYER',
     integer(1, 100_000, 10),
-    'unsettled calls that one wallet may have at a time where no RPC server reports its balance',
+    'unsettled calls of one wallet where no RPC server reports its balance',
   ),
   facilitatorOrder: variable(
     'PAYMENTS_LEDGER_X402_FACILITATOR_URL',
     optional(facilitatorOrder),
-    'x402 facilitators that settle signed payments, in order of preference: URLs, cdp, and own for the key of this ' +
-      'process, as cdp,https://a,own; eip155:8453=own|cdp sets the order on one network. Absent, it is cdp if its key ' +
-      'is set, otherwise own',
+    'facilitators in order of preference: URLs, cdp, and own for the key of this process, as cdp,https://a,own; ' +
+      'eip155:8453=own|cdp is the order on one network; by default cdp if its key is set, otherwise own',
   ),
   facilitatorApiKey: variable(
     'PAYMENTS_LEDGER_X402_FACILITATOR_API_KEY',
@@ -169,7 +175,7 @@ const variables = defineConfig('payments-ledger', {
   cdpApiKeyId: variable(
     'PAYMENTS_LEDGER_X402_CDP_API_KEY_ID',
     optional(text()),
-    'id of a secret API key of the Coinbase Developer Platform, whose facilitator needs a token per request',
+    'id of a secret API key of the Coinbase Developer Platform',
   ),
   cdpApiKeySecret: variable(
     'PAYMENTS_LEDGER_X402_CDP_API_KEY_SECRET',
@@ -179,99 +185,53 @@ const variables = defineConfig('payments-ledger', {
   facilitatorKey: variable(
     'PAYMENTS_LEDGER_X402_FACILITATOR_KEY',
     optional(privateKey),
-    'private key that pays the gas when this process settles signed payments itself',
+    'private key that pays the gas of an own facilitator',
   ),
   facilitatorSolanaKey: variable(
     'PAYMENTS_LEDGER_X402_FACILITATOR_SOLANA_KEY',
     optional(solanaKeyPair),
-    'the same on Solana: the key pair that pays the fees, as base58 of 64 bytes',
+    'the same on Solana, a key pair as base58 of 64 bytes',
   ),
   facilitatorTimeoutMs: variable(
     'PAYMENTS_LEDGER_X402_FACILITATOR_TIMEOUT_MS',
     integer(100, 120_000, 30_000),
-    'how long a facilitator may take before its answer counts as unknown',
+    'timeout of a facilitator, after which the outcome is unknown',
   ),
-  relayUrl: variable(
-    'PAYMENTS_LEDGER_RELAY_URL',
-    optional(url()),
-    'Relay that carries payments between chains, https://api.relay.link or https://api.testnets.relay.link; turns the Relay rail on',
-  ),
-  relayApiKey: variable(
-    'PAYMENTS_LEDGER_RELAY_API_KEY',
-    optional(text()),
-    'API key of Relay; its webhooks are signed with it',
-  ),
-  relayRoutes: variable(
-    'PAYMENTS_LEDGER_RELAY_ROUTES',
-    text('eip155:8453:ETH,eip155:42161:USDC,solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:SOL').transform(relayRoutes),
-    'what buyers may pay with through Relay, each with its minimum price in US dollars, where that is not $0.10 ' +
-      'on EVM chains and $0.01 on Solana: eip155:8453:ETH=0.25,…',
-  ),
-  relayDestination: variable(
-    'PAYMENTS_LEDGER_RELAY_DESTINATION',
-    text('eip155:8453:USDC').transform(relayDestination),
-    'USDC of the chain where sellers are paid through Relay',
-  ),
-  relayFeeRecipient: variable(
-    'PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT',
-    optional(address),
-    'EVM address under which the marketplace fee accrues at Relay',
-  ),
-  relayMaxCostMicros: variable(
-    'PAYMENTS_LEDGER_RELAY_MAX_COST_MICROS',
-    integer(0, 1_000_000_000, 500_000),
-    'the most in micros that Relay may add to a price; a more expensive quote is not offered',
-  ),
-  relayReferrer: variable(
-    'PAYMENTS_LEDGER_RELAY_REFERRER',
-    text('agent-marketplace'),
-    'how Relay knows our requests; debug-force-refund makes it send every payment back',
-  ),
-  relayQuotesPerMinute: variable(
-    'PAYMENTS_LEDGER_RELAY_QUOTES_PER_MINUTE',
-    integer(1, 100_000, 50),
-    "quotes that one process asks of Relay in a minute; the key's rate divided by the processes",
-  ),
-  relayStatusesPerMinute: variable(
-    'PAYMENTS_LEDGER_RELAY_STATUSES_PER_MINUTE',
-    integer(1, 100_000, 200),
-    'the same for looks at a payment; a quarter of either at most for one buyer',
-  ),
-  relayStatusIntervalMs: variable(
-    'PAYMENTS_LEDGER_RELAY_STATUS_INTERVAL_MS',
-    integer(0, 60_000, 2_000),
-    'how long what Relay said of a payment is repeated, unless its webhook says that it changed',
-  ),
-  relayTimeoutMs: variable('PAYMENTS_LEDGER_RELAY_TIMEOUT_MS', integer(100, 8_000, 5_000), 'how long Relay may take'),
+  ...relayVariables,
   signingKeys: variable(
     'PAYMENTS_LEDGER_SIGNING_KEYS',
     signingKeys,
-    'Ed25519 keys that receipts are signed with: base64 of 32 random bytes, comma separated; the first signs, all are published',
+    'Ed25519 keys that sign receipts: base64 of 32 random bytes, comma separated; the first signs, all are published',
   ),
   keepUnpaidHours: variable(
     'PAYMENTS_LEDGER_KEEP_UNPAID_HOURS',
-    integer(1, 87_600, 6),
-    'how long an offer that brought no money is kept after its time',
+    integer(1, 720, 6),
+    'how long an unpaid offer is kept after it expired',
   ),
   resumeIntervalMs: variable(
     'PAYMENTS_LEDGER_RESUME_INTERVAL_MS',
     integer(50, 600_000, 500),
-    'how often settlements of signed payments that a crash left open are looked for',
+    'interval of the job for settlements that a crash left open',
   ),
   sweepIntervalMs: variable(
     'PAYMENTS_LEDGER_SWEEP_INTERVAL_MS',
     integer(50, 600_000, 5_000),
-    'how often expired and undelivered payments and ended subscriptions are looked for',
+    'interval of the job for expired and undelivered payments and ended subscriptions',
   ),
   reconcileIntervalMs: variable(
     'PAYMENTS_LEDGER_RECONCILE_INTERVAL_MS',
     integer(50, 86_400_000, 600_000),
-    'how long after a settlement it is compared with what the chain or Relay says of it',
+    'how long after a settlement it is compared with the chain or Relay',
+  ),
+  checkpointIntervalMs: variable(
+    'PAYMENTS_LEDGER_CHECKPOINT_INTERVAL_MS',
+    integer(50, 604_800_000, 86_400_000),
+    'interval of the checkpoints, each of which verifies what is new in the books',
   ),
   sampleIntervalMs: variable(
     'PAYMENTS_LEDGER_SAMPLE_INTERVAL_MS',
     integer(50, 3_600_000, 15_000),
-    'how often the metrics of open payments and of the books are read from the database',
+    'interval at which the metrics of open payments and of the books are read',
   ),
 });
 
@@ -319,35 +279,17 @@ function x402Problems(
     problems.push(`${variable}: is needed while signed payments pay sellers and there is a marketplace fee`);
   }
   for (const [network, servers] of chains) {
-    if (!x402Usdc?.has(network) && !USDC[network])
+    if (!x402Usdc?.has(network) && !usdcOn(network))
       problems.push(`PAYMENTS_LEDGER_X402_USDC: names no contract on ${network}, where the issuer's is not known`);
-    const usdc = x402Usdc?.get(network) ?? USDC[network];
-    if (usdc && !isSolana(network) && servers.length === 0 && !x402Eip712?.has(network) && !knownDomain(network, usdc))
+    const usdc = x402Usdc?.get(network) ?? usdcOn(network);
+    const isKnown = (asset: string): boolean =>
+      x402Eip712?.has(network) === true ||
+      knownDomain(network, asset) !== undefined ||
+      isKnownByPermit2(network, asset) === true;
+    if (usdc && !isSolana(network) && servers.length === 0 && !isKnown(usdc))
       problems.push(
         `PAYMENTS_LEDGER_X402_EIP712: names no token of ${network}, whose name and version neither x402 nor an RPC server says`,
       );
   }
   return problems;
 }
-
-const relayProblems = ({
-  relayApiKey,
-  relayRoutes,
-  relayDestination,
-  relayFeeRecipient,
-  feeBps,
-}: PaymentsLedgerConfig): string[] => [
-  ...(relayApiKey ? [] : ['PAYMENTS_LEDGER_RELAY_API_KEY: is needed with PAYMENTS_LEDGER_RELAY_URL']),
-  ...(relayFeeRecipient || feeBps === 0
-    ? []
-    : [
-        'PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: is needed with PAYMENTS_LEDGER_RELAY_URL while there is a marketplace fee',
-      ]),
-  ...(relayRoutes.some(
-    ({ network, currency }) => network === relayDestination.network && currency === relayDestination.currency,
-  )
-    ? [
-        'PAYMENTS_LEDGER_RELAY_ROUTES: names PAYMENTS_LEDGER_RELAY_DESTINATION, and Relay takes no fee for us of a plain transfer',
-      ]
-    : []),
-];

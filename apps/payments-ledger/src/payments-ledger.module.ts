@@ -4,6 +4,7 @@ import { BudgetsModule } from './budgets/budgets.module.js';
 import { OperatorsModule } from './operators/operators.module.js';
 import { PaymentsModule } from './payments/payments.module.js';
 import { PayoutsModule } from './payouts/payouts.module.js';
+import { RelayModule } from './rails/relay/relay.module.js';
 import { ReconciliationModule } from './reconciliation/reconciliation.module.js';
 import { RefundsModule } from './refunds/refunds.module.js';
 import { SubscriptionsModule } from './subscriptions/subscriptions.module.js';
@@ -15,6 +16,7 @@ import { SubscriptionsModule } from './subscriptions/subscriptions.module.js';
     BooksModule,
     BudgetsModule,
     PayoutsModule,
+    RelayModule,
     ReconciliationModule,
     RefundsModule,
     OperatorsModule,

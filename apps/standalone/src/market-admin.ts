@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { SERVICE_NAMES } from '@market/contracts';
 import { usePostgres } from '@market/embedded-postgres';
-import { databaseUrlOf, withSecretFiles, type Environment } from '@market/runtime';
+import { databaseUrlOf, settingsOf, type Environment } from '@market/runtime';
 import { userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import { openDataDirectory } from './data-directory.js';
@@ -15,7 +15,7 @@ import { printable } from './admin/printable.js';
  * one in DATA_DIR.
  */
 async function administer(words: string[], variables: Environment): Promise<string> {
-  const env = withSecretFiles(variables);
+  const env = settingsOf(variables);
   const line = readCommandLine(words, adminCommands, userName());
   if (!line) return `market-admin <command>\n\n${helpOf(adminCommands)}`;
   const run = (settings: Environment): Promise<string> => line.command.run(line.input, settings);

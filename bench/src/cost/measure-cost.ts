@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { startChild } from '../child.js';
 import { buyerAt, LIMITS_AS_SHIPPED, openShop, preparePaid, quoteShot } from '../fixtures.js';
 import { fire, type Shot } from '../load.js';
+import { Growth } from './growth.js';
 import { ProcessorTime } from './processor-time.js';
 
 interface Options {
@@ -19,6 +20,7 @@ export async function measureCost({ mode, connections, requests }: Options): Pro
     mode,
     env: { REGISTRATION_POW_DIFFICULTY: '2', LISTING_POW_DIFFICULTY: '2', ...LIMITS_AS_SHIPPED },
   });
+  const growth = await Growth.of(market);
   try {
     const shop = await openShop(market.baseUrl, seller.url);
     const baseUrl = new URL(market.baseUrl).origin;
@@ -29,13 +31,15 @@ export async function measureCost({ mode, connections, requests }: Options): Pro
     const measure = async (name: string, shots: Shot[], expect: number): Promise<void> => {
       process.stderr.write(`${name} …\n`);
       const pids = market.processes.map((process) => market.pid(process)!);
+      const walBefore = await growth.wal();
       const before = ProcessorTime.of(pids);
       const { unexpected } = await send(shots, expect);
       // The work that follows a call, such as its events, is part of its cost.
       await delay(500);
       const { own, postgres } = ProcessorTime.of(pids).since(before);
       const cells = [own, postgres, own + postgres].map((ms) => (ms / requests).toFixed(3).padStart(10)).join('');
-      lines.push(`${name.padEnd(20)}${cells}`);
+      const wal = ((await growth.wal()) - walBefore) / requests / 1000;
+      lines.push(`${name.padEnd(20)}${cells}${wal.toFixed(1).padStart(10)}`);
       for (const [status, count] of Object.entries(unexpected)) lines.push(`  ${count} answers with status ${status}`);
     };
 
@@ -61,9 +65,12 @@ export async function measureCost({ mode, connections, requests }: Options): Pro
       200,
     );
     console.log(`\n${mode}, ${connections} connections, ${requests} requests each, milliseconds of a core for each\n`);
-    console.log('request                   ours  PostgreSQL   together');
+    console.log('request                   ours  PostgreSQL   together   KB of WAL');
     lines.forEach((line) => console.log(line));
+    process.stderr.write('books …\n');
+    await growth.print();
   } finally {
+    await growth.end();
     await market.stop();
     await seller.stop();
   }

@@ -1,8 +1,13 @@
 import { evmWallet, Marketplace } from '@market/sdk';
-import { startMarketplace, type RunningMarketplace } from '@market/testing';
+import { eventually, startMarketplace, startPgvectorServer, type RunningMarketplace } from '@market/testing';
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { MARKET_ADMIN } from '../market-admin.js';
 import { progress } from '../progress.js';
 import { figuresOf, type Figures, type Judged } from './figures.js';
+import { startSentenceEncoder } from './sentence-encoder.js';
 
 interface Listing {
   name: string;
@@ -30,21 +35,85 @@ const linesOf = <Line>(name: string): Line[] =>
     .split('\n')
     .map((line) => JSON.parse(line) as Line);
 
+export interface RelevanceOptions {
+  mode: 'standalone' | 'distributed';
+  /** Whether to measure with a server of embeddings, too: with the catalog as a process of its own, whose PostgreSQL has pgvector. */
+  embeddings: boolean;
+}
+
 /** How well the search finds what was asked for: judged queries over listings as sellers write them. */
-export async function measureRelevance(mode: 'standalone' | 'distributed'): Promise<void> {
-  const market = await startMarketplace({ mode });
+export async function measureRelevance({ mode, embeddings }: RelevanceOptions): Promise<void> {
+  const cleanup: (() => Promise<unknown>)[] = [];
   try {
+    const market = await startMarketplace({ mode: embeddings ? 'distributed' : mode });
+    cleanup.push(() => market.stop());
+    const catalogUrl = embeddings ? await useVectors(market, cleanup) : undefined;
     const listings = linesOf<Listing>('listings');
     await publish(market, listings);
     const lineOf = new Map(listings.map(({ name }, index) => [name, String(index + 1)]));
-    for (const half of HALVES) {
-      const judged = [];
-      for (const query of linesOf<Query>(half)) judged.push(await ask(market, query, lineOf));
-      print(half, judged);
-    }
+    const judge = async (how: string): Promise<void> => {
+      for (const half of HALVES) {
+        const judged = [];
+        for (const query of linesOf<Query>(half)) judged.push(await ask(market, query, lineOf));
+        print(`the ${half} half${how}`, judged);
+      }
+    };
+    await judge('');
+    if (catalogUrl === undefined) return;
+    await embed(market, catalogUrl, listings.length, cleanup);
+    await judge(', with meaning');
   } finally {
-    await market.stop();
+    for (const step of cleanup.reverse()) await step();
   }
+}
+
+/** Moves the catalog, which is still empty, into a PostgreSQL with pgvector; returns its URL. */
+async function useVectors(market: RunningMarketplace, cleanup: (() => Promise<unknown>)[]): Promise<string> {
+  const postgres = await startPgvectorServer('catalog');
+  cleanup.unshift(() => postgres.stop());
+  const { PATH, HOME } = process.env;
+  await promisify(execFile)(process.execPath, [MARKET_ADMIN, 'migrate'], {
+    env: { PATH, HOME, DATABASE_URL: market.databaseUrl, CATALOG_DATABASE_URL: postgres.url },
+  });
+  await market.restart('catalog', {
+    CATALOG_DATABASE_URL: postgres.url,
+    DATABASE_POOLING: 'transaction',
+    MIGRATE_ON_START: 'false',
+  });
+  return postgres.url;
+}
+
+/** Starts a server of embeddings, and waits until all listings are embedded. */
+async function embed(
+  market: RunningMarketplace,
+  catalogUrl: string,
+  listings: number,
+  cleanup: (() => Promise<unknown>)[],
+): Promise<void> {
+  const server = await startSentenceEncoder();
+  cleanup.unshift(() => server.stop());
+  await market.restart('catalog', {
+    CATALOG_EMBEDDINGS_URL: server.url,
+    CATALOG_EMBEDDINGS_MODEL: server.model,
+  });
+  const embedded = progress('embedding listings', listings);
+  const client = new pg.Client({ connectionString: catalogUrl });
+  await client.connect();
+  await eventually(
+    async () => {
+      // In a transaction, because all connections share a session.
+      await client.query('BEGIN');
+      const { rows } = await client.query<{ done: number }>(
+        'SELECT count(*)::int AS done FROM catalog.listing_embeddings WHERE model = $1',
+        [server.model],
+      );
+      await client.query('COMMIT');
+      embedded(rows[0]!.done);
+      if (rows[0]!.done < listings) throw new Error(`${rows[0]!.done} of ${listings} listings were embedded in time`);
+    },
+    { withinMs: 600_000, everyMs: 500 },
+  );
+  await client.end();
 }
 
 async function publish({ baseUrl }: RunningMarketplace, listings: Listing[]): Promise<void> {
@@ -89,7 +158,7 @@ const COLUMNS: [string, keyof Figures][] = [
   ['nothing', 'nothing'],
 ];
 
-function print(half: string, judged: Judged[]): void {
+function print(title: string, judged: Judged[]): void {
   const answerable = judged.filter(({ relevant }) => relevant.length > 0);
   const unanswerable = judged.filter(({ relevant }) => relevant.length === 0);
   const line = (name: string, of: Judged[]): void => {
@@ -100,7 +169,8 @@ function print(half: string, judged: Judged[]): void {
         COLUMNS.map(([, column]) => figures[column].toFixed(3).padStart(11)).join(''),
     );
   };
-  console.log(`\nthe ${half} half`.padEnd(15) + ' queries' + COLUMNS.map(([name]) => name.padStart(11)).join(''));
+  console.log(`\n${title}`);
+  console.log('queries'.padStart(22) + COLUMNS.map(([name]) => name.padStart(11)).join(''));
   line('all', answerable);
   for (const kind of new Set(answerable.map((each) => each.kind)))
     line(

@@ -79,6 +79,7 @@ export async function searchKinds(
       ...price(),
       sort: oneOf(SORTS),
     }),
+    'ten common words': () => ({ q: Array.from({ length: 10 }, () => oneOf(common)).join(' ') }),
     'the longest q of common words': () => ({ q: longest(common) }),
   };
   return Object.entries(kinds).map(([name, values]) => ({
@@ -122,6 +123,6 @@ async function totalOf(baseUrl: string, q: string): Promise<number> {
 
 function longest(words: string[]): string {
   let q = oneOf(words);
-  for (let next = oneOf(words); q.length + 4 + next.length <= 200; next = oneOf(words)) q += ` or ${next}`;
+  for (let next = oneOf(words); q.length + 1 + next.length <= 1_000; next = oneOf(words)) q += ` ${next}`;
   return q;
 }

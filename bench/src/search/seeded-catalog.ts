@@ -1,9 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-
-const ADMIN = fileURLToPath(new URL('../../../apps/standalone/bin/market-admin.mjs', import.meta.url));
+import { MARKET_ADMIN } from '../market-admin.js';
 
 /** Fills the catalog with listings in all states, by the command behind `market-admin listings seed`. */
 export async function seedTo(databaseUrl: string, listings: number): Promise<void> {
@@ -11,7 +9,7 @@ export async function seedTo(databaseUrl: string, listings: number): Promise<voi
   const missing = listings - there[0]!.count;
   if (missing <= 0) return;
   const { PATH, HOME } = process.env;
-  const child = spawn(process.execPath, [ADMIN, 'listings', 'seed', '--listings', String(missing)], {
+  const child = spawn(process.execPath, [MARKET_ADMIN, 'listings', 'seed', '--listings', String(missing)], {
     env: { PATH, HOME, DATABASE_URL: databaseUrl },
     stdio: ['ignore', 'ignore', 'inherit'],
   });

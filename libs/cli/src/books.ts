@@ -131,16 +131,20 @@ export const bookCommands = (cli: Cli): Cli =>
         }),
     )
     .command(
-      'statement <month>',
-      'A month of the account: its entries, newest first, and its totals',
+      'statement <period>',
+      'A period of the account: its entries, newest first, and its totals',
       (yargs) =>
         yargs
-          .positional('month', { type: 'string', demandOption: true, describe: 'yyyy-mm, of UTC' })
+          .positional('period', {
+            type: 'string',
+            demandOption: true,
+            describe: 'Of UTC: 2026-11, 2026-Q4, 2026 or 2026-11-03--2026-11-20',
+          })
           .option('csv', { type: 'boolean', default: false, describe: 'Prints the entries as CSV' }),
-      async ({ month, csv, ...options }) => {
+      async ({ period, csv, ...options }) => {
         const { statements } = (await sessionOf(options)).market;
-        if (csv) return void process.stdout.write(await statements.csv(month));
-        const statement = await statements.get(month);
+        if (csv) return void process.stdout.write(await statements.csv(period));
+        const statement = await statements.get(period);
         if (options.json) return printJson(statement);
         const { entries, totals, opening_balance, closing_balance } = statement;
         print(options, entries, {

@@ -1,20 +1,41 @@
 import {
   evmWallet,
   formatUsd,
+  isFile,
+  isStream,
   MarketplaceError,
   sandboxPayer,
   x402Payer,
+  type AnswerStream,
+  type CallJob,
+  type CallOptions,
+  type CallResult,
   type Listing,
   type ListingQuery,
   type Payer,
+  type StreamEvent,
+  type StreamResult,
 } from '@market/sdk';
-import { readFile } from 'node:fs/promises';
-import { createInterface } from 'node:readline/promises';
-import { text } from 'node:stream/consumers';
-import { CommandError, EXIT, print, printable, printJson, sessionOf, type Cli, type Session } from './cli.js';
-
-const price = ({ pricing_model, pricing_amount }: Listing): string =>
-  pricing_amount ? `${formatUsd(pricing_amount)} ${pricing_model.replace('_', ' ')}` : 'free';
+import { randomUUID } from 'node:crypto';
+import { access, constants, readFile, writeFile } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import {
+  agree,
+  bodyFrom,
+  CommandError,
+  EXIT,
+  price,
+  print,
+  printable,
+  printFields,
+  printJson,
+  sessionOf,
+  time,
+  type Cli,
+  type CommonOptions,
+  type Session,
+} from './cli.js';
 
 export const buyerCommands = (cli: Cli): Cli =>
   cli
@@ -50,10 +71,7 @@ export const buyerCommands = (cli: Cli): Cli =>
       'Everything about a listing',
       (yargs) => yargs.positional('listing', { type: 'string', demandOption: true }),
       async ({ listing: name, ...options }) => {
-        const listing = await (await sessionOf(options)).market.listings.get(name);
-        if (options.json) return printJson(listing);
-        const fields = Object.entries(listing).filter(([, value]) => value !== null && String(value) !== '');
-        for (const [field, value] of fields) console.log(`${field}: ${printable(value)}`);
+        printFields(options, await (await sessionOf(options)).market.listings.get(name));
       },
     )
     .command(
@@ -63,6 +81,12 @@ export const buyerCommands = (cli: Cli): Cli =>
         yargs
           .positional('listing', { type: 'string', demandOption: true })
           .positional('body', { type: 'string', default: '{}', describe: 'JSON, @file, or @- for standard input' })
+          .option('file', { type: 'string', nargs: 1, describe: 'Sent instead of a JSON body; - is standard input' })
+          .option('type', {
+            type: 'string',
+            default: 'application/octet-stream',
+            describe: 'Of the file; multipart/form-data sends a form whose field "file" it is',
+          })
           .option('max-price', { type: 'string', describe: 'USD to pay at most; without it you are asked' })
           .option('network', {
             type: 'string',
@@ -70,24 +94,59 @@ export const buyerCommands = (cli: Cli): Cli =>
             default: [] as string[],
             describe: 'Pays USDC on it by a signature of the wallet, for example eip155:8453',
           })
+          .option('permit2', {
+            type: 'boolean',
+            describe: 'The wallet has approved Permit2 there: pays for what was used alone, where a listing says so',
+          })
           .option('retries', { type: 'number', default: 0, describe: 'How often a seller that failed is asked again' })
-          .option('timeout', { type: 'number', default: 300, describe: 'Seconds, with all waiting' })
+          .option('timeout', { type: 'number', default: 300, describe: 'Seconds, with all waiting but that for a job' })
+          .option('output', {
+            type: 'string',
+            // Otherwise - would be no value.
+            nargs: 1,
+            describe: 'A file for the answer; - writes the bytes of it alone',
+          })
+          .option('stream', { type: 'boolean', describe: 'Prints the events of a stream as they come' })
+          .conflicts('stream', 'output')
           .option('idempotency-key', { type: 'string', describe: 'Repeats what was called under it' }),
-      async ({ listing: name, body, maxPrice, network, retries, timeout, idempotencyKey, ...options }) => {
+      async ({
+        listing: name,
+        body,
+        file,
+        type,
+        maxPrice,
+        network,
+        permit2,
+        retries,
+        timeout,
+        output,
+        stream,
+        idempotencyKey = randomUUID(),
+        ...options
+      }) => {
         const session = await sessionOf(options);
-        const payload = await bodyFrom(body);
+        const payload = file === undefined ? await bodyFrom(body) : await fileFrom(file, type);
+        if (output !== undefined && output !== '-') await checkWritable(output);
         const listing = await session.market.listings.get(name);
-        const result = await session.market.call(listing, payload, {
-          pay: payersOf(session, network),
+        const terms: CallOptions = {
+          pay: payersOf(session, network, permit2),
           maxPriceUsd: maxPrice ?? (await agreedPrice(listing)),
           retries,
           timeoutMs: timeout * 1000,
           idempotencyKey,
-        });
-        printJson(options.json ? result : result.seller_response);
+        };
+        const { market } = session;
+        const result = stream
+          ? await printEvents(await market.stream(listing, payload, terms), options)
+          : await follow(await market.job(listing, payload, terms), idempotencyKey, options);
         const charged = formatUsd(result.charged_amount.amount_cents / 100);
         if (!options.json)
           console.error(`charged ${charged}${result.relayRequestId ? ` on ${result.relayRequestId}` : ''}`);
+        if ('rawBody' in result) {
+          if (output !== undefined && result.billable) await write(output, result);
+          const shown = shownOf(result);
+          if (output !== '-') printJson(options.json ? shown : shown.seller_response);
+        }
         if (!result.billable)
           throw new CommandError(
             `The seller answered ${result.seller_status_code}; nothing was charged.`,
@@ -96,21 +155,71 @@ export const buyerCommands = (cli: Cli): Cli =>
       },
     );
 
-async function bodyFrom(argument: string): Promise<object> {
-  const read = (file: string): Promise<string> => (file === '-' ? text(process.stdin) : readFile(file, 'utf8'));
-  const json = argument.startsWith('@') ? await read(argument.slice(1)) : argument;
-  try {
-    return JSON.parse(json) as object;
-  } catch (cause) {
-    throw new CommandError(`The body is not JSON: ${(cause as Error).message}`, EXIT.usage);
-  }
+/** Prints each event as it comes. @returns what became of the call. */
+async function printEvents(
+  stream: AnswerStream,
+  { json }: CommonOptions,
+): Promise<StreamResult & Pick<CallResult, 'relayRequestId'>> {
+  const { relayRequestId, idempotencyKey, settlement } = stream;
+  for await (const event of stream) console.log(json ? JSON.stringify(event) : linesOf(event));
+  const result = { ...(await stream.result()), relayRequestId, idempotencyKey, settlement };
+  if (json) console.log(JSON.stringify({ event: 'market.result', data: result }));
+  else if (result.outcome === undefined) printJson(result.seller_response);
+  return result;
 }
 
-function payersOf({ market, account }: Session, networks: string[]): Payer[] {
+/** Waits for the answer, and shows how far its seller is, if it is a job. */
+async function follow(job: CallJob<CallResult>, idempotencyKey: string, { json }: CommonOptions): Promise<CallResult> {
+  const { isTTY } = process.stderr;
+  if (!json && job.requestId !== null)
+    console.error(`working on ${job.requestId}; to go on after a break: --idempotency-key ${idempotencyKey}`);
+  for await (const { percent, message, deadline } of job) {
+    const parts = [percent === null ? 'working' : `${percent} %`, message, `until ${time(deadline.toISOString())}`];
+    const line = parts.filter(Boolean).map(printable).join(' · ');
+    if (!json) process.stderr.write(isTTY ? `\r\x1b[K${line}` : `${line}\n`);
+  }
+  if (!json && isTTY && job.requestId !== null) process.stderr.write('\n');
+  return job.result();
+}
+
+const linesOf = ({ data }: StreamEvent): string =>
+  typeof data === 'string' ? data.split('\n').map(printable).join('\n') : printable(data);
+
+/** The answer without the bytes of a file, which `rawBody` contains, too. */
+function shownOf({ rawBody, seller_response: answer, ...facts }: CallResult): Partial<CallResult> {
+  if (!isFile(answer)) return { ...facts, seller_response: answer, rawBody };
+  const { base64: _, ...file } = answer;
+  return { ...facts, seller_response: file };
+}
+
+/** An answer that is paid for must not be lost for the name of a file. */
+async function checkWritable(output: string): Promise<void> {
+  await access(dirname(output), constants.W_OK).catch((cause: Error) => {
+    throw new CommandError(`${output} cannot be written: ${cause.message}`, EXIT.usage);
+  });
+}
+
+/** Writes the bytes of a file or stream, and any other answer as JSON. */
+async function write(output: string, result: CallResult): Promise<void> {
+  const { seller_response: answer } = result;
+  const bytes = isFile(answer) || isStream(answer) ? await result.bytes() : `${JSON.stringify(answer, null, 2)}\n`;
+  if (output === '-') process.stdout.write(bytes);
+  else await writeFile(output, bytes);
+}
+
+async function fileFrom(file: string, type: string): Promise<Blob | FormData> {
+  const bytes = file === '-' ? await buffer(process.stdin) : await readFile(file);
+  if (type !== 'multipart/form-data') return new Blob([new Uint8Array(bytes)], { type });
+  const form = new FormData();
+  form.set('file', new Blob([new Uint8Array(bytes)]), basename(file));
+  return form;
+}
+
+function payersOf({ market, account }: Session, networks: string[], permit2?: boolean): Payer[] {
   if (networks.length === 0) return [sandboxPayer(market)];
   if (account?.wallet.chain !== 'evm')
     throw new CommandError('Only the EVM wallet of an account signs payments.', EXIT.notPaid);
-  const chains = Object.fromEntries(networks.map((network) => [network, {}]));
+  const chains = Object.fromEntries(networks.map((network) => [network, { permit2 }]));
   return [x402Payer(evmWallet(account.wallet.key as `0x${string}`), chains)];
 }
 
@@ -118,12 +227,7 @@ function payersOf({ market, account }: Session, networks: string[]): Payer[] {
 async function agreedPrice(listing: Listing): Promise<number> {
   const { pricing_amount: amount, name } = listing;
   if (!amount) return 0;
-  if (!process.stdin.isTTY)
-    throw new CommandError(`It costs ${formatUsd(amount)}: agree with --max-price ${amount}`, EXIT.notPaid);
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await terminal.question(`Call "${name}" for ${formatUsd(amount)}? [y/N] `);
-  terminal.close();
-  if (!/^y(es)?$/i.test(answer.trim())) throw new CommandError('Nothing was paid.', EXIT.notPaid);
+  await agree(`Call "${name}" for ${formatUsd(amount)}?`, `--max-price ${amount}`, EXIT.notPaid);
   return amount;
 }
 

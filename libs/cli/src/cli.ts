@@ -1,7 +1,10 @@
-import { Marketplace } from '@market/sdk';
+import { formatUsd, Marketplace, type Listing } from '@market/sdk';
 import yargs from 'yargs';
 import { hideBin } from 'yargs/helpers';
 import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline/promises';
+import { text } from 'node:stream/consumers';
 import { readConfig, type Account } from './config.js';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
@@ -62,6 +65,13 @@ export async function accountOf(options: CommonOptions): Promise<Session & { acc
 
 export const printJson = (value: unknown): void => console.log(JSON.stringify(value, null, 2));
 
+/** Prints what a resource says, a field a line, or all of it as JSON. */
+export function printFields({ json }: CommonOptions, resource: object): void {
+  if (json) return printJson(resource);
+  const fields = Object.entries(resource).filter(([, value]) => value !== null && String(value) !== '');
+  for (const [field, value] of fields) console.log(`${field}: ${printable(value)}`);
+}
+
 /** Prints a table for people, or all data as JSON. */
 export function print<T>(
   { json }: CommonOptions,
@@ -91,3 +101,33 @@ export const printable = (value: unknown): string =>
 
 /** `2026-11-23T07:46:56.000Z` → `2026-11-23 07:46:56` */
 export const time = (iso: string): string => iso.slice(0, 19).replace('T', ' ');
+
+export const price = ({ pricing_model, pricing_amount }: Listing): string =>
+  pricing_amount ? `${formatUsd(pricing_amount)} ${pricing_model.replace('_', ' ')}` : 'free';
+
+/** Reads a JSON argument: the text itself, `@file`, or `@-` for standard input. */
+export async function bodyFrom(argument: string): Promise<object> {
+  const read = (file: string): Promise<string> => (file === '-' ? text(process.stdin) : readFile(file, 'utf8'));
+  const json = argument.startsWith('@') ? await read(argument.slice(1)) : argument;
+  try {
+    return JSON.parse(json) as object;
+  } catch (cause) {
+    throw new CommandError(`The body is not JSON: ${(cause as Error).message}`, EXIT.usage);
+  }
+}
+
+export function headerOf(line: string): { name: string; value: string } {
+  const [, name, value] = /^([^:\s]+):\s*(.+)$/.exec(line) ?? [];
+  if (!name || !value) throw new CommandError('A header is written as "Name: value".', EXIT.usage);
+  return { name, value };
+}
+
+/** Asks a person, and goes on only after a yes. `option` agrees beforehand. */
+export async function agree(question: string, option: string, exitCode: number): Promise<void> {
+  if (!process.stdin.isTTY) throw new CommandError(`${question}\nAgree with ${option}`, exitCode);
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await terminal.question(`${question} [y/N] `);
+  terminal.close();
+  if (!/^y(es)?$/i.test(answer.trim()))
+    throw new CommandError(exitCode === EXIT.notPaid ? 'Nothing was paid.' : 'Nothing was done.', exitCode);
+}

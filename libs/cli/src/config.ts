@@ -11,6 +11,8 @@ export interface Account {
   wallet: { chain: ChainType; key: string };
   /** The secrets that sign the calls of its listings, by listing id. */
   signingSecrets: Record<string, string>;
+  /** The listings of what is sold of other servers, by server and operation or tool. */
+  sold?: Record<string, string>;
   /** The marketplace's public keys at the time a receipt was last saved. */
   jwks?: JSONWebKeySet;
 }

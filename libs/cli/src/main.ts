@@ -4,9 +4,11 @@ import { accountCommands } from './account.js';
 import { bookCommands } from './books.js';
 import { buyerCommands, isUnpaid } from './buy.js';
 import { CommandError, commonOptions, EXIT } from './cli.js';
+import { listingCommands } from './listings.js';
 import { sellerCommands } from './sell.js';
+import { webhookCommands } from './webhooks.js';
 
-const cli = [accountCommands, buyerCommands, sellerCommands, bookCommands]
+const cli = [accountCommands, buyerCommands, sellerCommands, listingCommands, bookCommands, webhookCommands]
   .reduce((known, add) => add(known), commonOptions)
   .completion('completion', 'Prints a script that completes commands in bash and zsh')
   .demandCommand(1, 'Name a command.')

@@ -9,10 +9,15 @@ import {
 import type { EventContract, RequestContract, ServiceContract, SignalContract } from './define.js';
 import {
   callFailed,
+  jobEnded,
+  jobProgressed,
   endpointChanged,
   endpointTouched,
   gatewayContract,
   listingQualityMeasured,
+  streamGrew,
+  streamsRead,
+  webhookDisabled,
 } from './gateway/index.js';
 import {
   agentClaimed,
@@ -68,12 +73,15 @@ const { openPayerAccount, findPayerWallet, findSettlementWallets, findPayoutWall
   identityContract;
 const { getOffering, ...publicCatalog } = catalogContract;
 const { provisionEndpoint, ...publicGateway } = gatewayContract;
+const { readEvents, ...publicReputation } = reputationContract;
 const {
   createOffer,
+  takeIncludedCall,
   quoteKeyless,
   openKeylessPayment,
   authorizePayment,
   settlePayment,
+  collectPayment,
   releasePayment,
   getPurchaseEvidence,
   findUnpayableSellers,
@@ -133,16 +141,26 @@ export const topology: Record<ServiceName, ServiceTopology> = {
       findPayerWallet,
       getOffering,
       createOffer,
+      takeIncludedCall,
       quoteKeyless,
       openKeylessPayment,
       authorizePayment,
       settlePayment,
+      collectPayment,
       releasePayment,
+      readEvents,
     ],
-    emits: [callFailed, endpointChanged, listingQualityMeasured],
-    consumes: [listingRemoved, paymentArrived, paymentCompleted, paymentRefundDue, paymentRefunded],
-    signals: [endpointTouched],
-    subscribes: [listingTouched, endpointTouched],
+    emits: [callFailed, jobProgressed, jobEnded, endpointChanged, listingQualityMeasured, webhookDisabled],
+    consumes: [
+      agentSuspensionChanged,
+      listingRemoved,
+      paymentArrived,
+      paymentCompleted,
+      paymentRefundDue,
+      paymentRefunded,
+    ],
+    signals: [endpointTouched, streamGrew],
+    subscribes: [listingTouched, endpointTouched, eventsAdded, streamsRead],
   },
   reputation: {
     serves: reputationContract,
@@ -167,6 +185,9 @@ export const topology: Record<ServiceName, ServiceTopology> = {
       feesNearLimit,
       budgetReached,
       subscriptionEnded,
+      webhookDisabled,
+      jobProgressed,
+      jobEnded,
     ],
     signals: [eventsAdded],
     subscribes: [],
@@ -178,11 +199,11 @@ export const topology: Record<ServiceName, ServiceTopology> = {
       ...Object.values(publicCatalog),
       ...Object.values(publicGateway),
       ...Object.values(publicLedger),
-      ...Object.values(reputationContract),
+      ...Object.values(publicReputation),
     ],
     emits: [],
     consumes: [],
-    signals: [],
-    subscribes: [apiKeyRevoked, apiKeyChanged, sessionEnded, eventsAdded],
+    signals: [streamsRead],
+    subscribes: [apiKeyRevoked, apiKeyChanged, sessionEnded, eventsAdded, streamGrew],
   },
 };

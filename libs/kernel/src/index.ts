@@ -6,3 +6,4 @@ export * from './json-text.js';
 export * from './money.js';
 export * from './proof-of-work.js';
 export * from './refusal.js';
+export * from './usage.js';

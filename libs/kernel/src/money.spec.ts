@@ -1,3 +1,4 @@
+import { countOf, TEST_SEED } from '@market/test-servers/threats';
 import fc from 'fast-check';
 import {
   centsNumber,
@@ -18,6 +19,7 @@ describe('money', () => {
         expect(split.fee * 10_000n).toBeLessThanOrEqual(gross * BigInt(bps));
         expect((split.fee + 1n) * 10_000n).toBeGreaterThan(gross * BigInt(bps));
       }),
+      { seed: TEST_SEED, numRuns: countOf('fees') },
     );
   });
 
@@ -26,6 +28,7 @@ describe('money', () => {
       fc.property(fc.bigInt({ min: 0n, max: 10n ** 15n - 1n }), fc.integer({ min: 0, max: 18 }), (units, scale) => {
         expect(parseDecimal(formatDecimal(units, scale), scale)).toBe(units);
       }),
+      { seed: TEST_SEED, numRuns: countOf('decimals') },
     );
   });
 

@@ -10,7 +10,9 @@ export const REFUSAL_KINDS = [
   'not-found',
   'conflict',
   'gone',
+  'length-required',
   'too-large',
+  'unsupported-type',
   'rate-limited',
   'unavailable',
 ] as const;
@@ -20,6 +22,7 @@ export type RefusalKind = (typeof REFUSAL_KINDS)[number];
 /** What a caller should do next. The set is closed and published at GET /recovery-actions. */
 export const NEXT_ACTIONS = [
   'pay_and_retry',
+  'subscribe',
   'retry_after_delay',
   'retry_same_request',
   'retry_with_solana_payment_route',

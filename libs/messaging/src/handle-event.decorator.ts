@@ -1,4 +1,5 @@
 import type { EventContract, PayloadOf, SignalContract } from '@market/contracts';
+import { read, register, type HandlerRegistration } from './registrations.js';
 
 const EVENT_HANDLERS = Symbol('event handlers');
 const SIGNAL_HANDLERS = Symbol('signal handlers');
@@ -8,11 +9,6 @@ export interface ReceivedEvent<C extends EventContract> {
   id: string;
   requestId: string;
   payload: PayloadOf<C>;
-}
-
-export interface HandlerRegistration<C> {
-  contract: C;
-  method: string | symbol;
 }
 
 /**
@@ -45,14 +41,3 @@ export const eventHandlersOf = (instance: object): HandlerRegistration<EventCont
   read(instance, EVENT_HANDLERS);
 export const signalHandlersOf = (instance: object): HandlerRegistration<SignalContract>[] =>
   read(instance, SIGNAL_HANDLERS);
-
-function register(target: object, key: symbol, registration: unknown): void {
-  const known = (Reflect.getOwnMetadata(key, target) as unknown[] | undefined) ?? [];
-  Reflect.defineMetadata(key, [...known, registration], target);
-}
-
-function read<C>(instance: object, key: symbol): HandlerRegistration<C>[] {
-  return (
-    (Reflect.getMetadata(key, Object.getPrototypeOf(instance) as object) as HandlerRegistration<C>[] | undefined) ?? []
-  );
-}

@@ -1,5 +1,4 @@
 import { Logger } from '@nestjs/common';
-import { MessagePattern } from '@nestjs/microservices';
 import type { InputOf, OutputOf, RequestContract } from '@market/contracts';
 import { ContentionError, UnavailableError } from '@market/kernel';
 import { isKept, SpanKind, startSpan, within } from '@market/tracing';
@@ -7,9 +6,16 @@ import { traceIdOf, type RequestContext } from './request-context.js';
 import { toRequestContext, type ReplyEnvelope, type RequestEnvelope } from './envelope.js';
 import { serverSeconds } from './metrics.js';
 import { declarationOf, Refusal, refusePlatform } from './refuse.js';
+import { read, register } from './registrations.js';
 import { traceOutcome } from './trace-outcome.js';
+import type { RequestServer } from './transport.js';
 
-type Handler<C extends RequestContract> = (input: InputOf<C>, context: RequestContext) => Promise<OutputOf<C>>;
+type Handler<C extends RequestContract> = (
+  input: InputOf<C>,
+  context: RequestContext,
+) => OutputOf<C> | Promise<OutputOf<C>>;
+
+const REQUEST_HANDLERS = Symbol('request handlers');
 
 const SUMMARY_AFTER_MS = 10_000;
 
@@ -17,56 +23,73 @@ const logger = new Logger('HandleRequest');
 const requestLog = new Logger('BusRequest');
 
 /**
- * Serves a request contract with a method `(input, context) => Promise<output>`; another signature does not compile.
- * Input is parsed by the contract's schema, an expired request is dropped, a declared refusal is sent with its details,
- * and any other error is logged here and reported as `internal`.
+ * Serves a request contract with a method `(input, context) => output` of any provider; another signature does not
+ * compile. The method itself stays as it is.
  */
 export function HandleRequest<C extends RequestContract>(contract: C) {
   return <M extends Handler<C>>(
     target: object,
-    property: string | symbol,
-    descriptor: TypedPropertyDescriptor<M>,
-  ): void => {
-    const handler = descriptor.value!;
-    const serve = async function (this: unknown, envelope: RequestEnvelope): Promise<ReplyEnvelope> {
-      try {
-        const parsed = contract.input.safeParse(envelope?.data);
-        if (!parsed.success || typeof envelope.meta?.remainingMs !== 'number') {
-          const problems = parsed.error?.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ');
-          logger.error(`${contract.subject}: message does not fit the contract: ${problems ?? 'no meta'}`);
-          return { failed: 'invalid_message' };
-        }
-        const context = toRequestContext(envelope);
-        if (envelope.meta.remainingMs <= 0) throw refusePlatform('deadline_exceeded', { retry_after_seconds: 1 });
-        const output = await handler.call(this, parsed.data as InputOf<C>, context);
-        return { ok: output, notes: context.reply };
-      } catch (error) {
-        return toReply(contract, error, envelope?.meta?.requestId);
-      }
-    };
-    descriptor.value = async function answer(this: unknown, envelope: RequestEnvelope): Promise<ReplyEnvelope> {
-      const stop = serverSeconds.startTimer({ rpc_method: contract.subject });
-      const span = envelope?.meta && startSpan(contract.subject, SpanKind.Server, envelope.meta.traceparent);
-      if (span) envelope.meta.traceparent = span.traceparent;
-      const reply = await within(span, () => serve.call(this, envelope));
-      const outcome = outcomeOf(reply);
-      traceOutcome(span, outcome);
-      if ('ok' in reply && isKept(span)) reply.notes = { ...reply.notes, traceKept: true };
-      span?.end();
-      const seconds = stop({ outcome });
-      const { requestId: request_id, traceparent, principal } = envelope?.meta ?? {};
-      requestLog.log({
-        msg: contract.subject,
-        outcome,
-        ms: Math.round(seconds * 10_000) / 10,
-        request_id,
-        trace_id: traceIdOf(traceparent),
-        account_id: principal?.accountId,
-      });
-      return reply;
-    } as unknown as M;
-    MessagePattern(contract.subject)(target, property, descriptor);
-  };
+    method: string | symbol,
+    _descriptor: TypedPropertyDescriptor<M>,
+  ): void => register(target, REQUEST_HANDLERS, { contract, method });
+}
+
+/** Adds the `@HandleRequest` methods of instances to a server. */
+export function serveRequests(server: RequestServer, instances: Iterable<object>): void {
+  for (const instance of instances)
+    for (const { contract, method } of read<RequestContract>(instance, REQUEST_HANDLERS)) {
+      const methods = instance as Record<string | symbol, Handler<RequestContract>>;
+      serveRequest(server, contract, (input, context) => methods[method]!(input, context));
+    }
+}
+
+/**
+ * Serves a request contract with a function. Input is parsed by the contract's schema, an expired request is dropped, a
+ * declared refusal is sent with its details, and any other error is logged here and reported as `internal`.
+ */
+export function serveRequest<C extends RequestContract>(server: RequestServer, contract: C, handler: Handler<C>): void {
+  server.addHandler(contract.subject, async (envelope: RequestEnvelope): Promise<ReplyEnvelope> => {
+    const stop = serverSeconds.startTimer({ rpc_method: contract.subject });
+    const span = envelope?.meta && startSpan(contract.subject, SpanKind.Server, envelope.meta.traceparent);
+    if (span) envelope.meta.traceparent = span.traceparent;
+    const reply = await within(span, () => replyTo(contract, handler, envelope));
+    const outcome = outcomeOf(reply);
+    traceOutcome(span, outcome);
+    if ('ok' in reply && isKept(span)) reply.notes = { ...reply.notes, traceKept: true };
+    span?.end();
+    const seconds = stop({ outcome });
+    const { requestId: request_id, traceparent, principal } = envelope?.meta ?? {};
+    requestLog.log({
+      msg: contract.subject,
+      outcome,
+      ms: Math.round(seconds * 10_000) / 10,
+      request_id,
+      trace_id: traceIdOf(traceparent),
+      account_id: principal?.accountId,
+    });
+    return reply;
+  });
+}
+
+async function replyTo<C extends RequestContract>(
+  contract: C,
+  handler: Handler<C>,
+  envelope: RequestEnvelope,
+): Promise<ReplyEnvelope> {
+  try {
+    const parsed = contract.input.safeParse(envelope?.data);
+    if (!parsed.success || typeof envelope.meta?.remainingMs !== 'number') {
+      const problems = parsed.error?.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ');
+      logger.error(`${contract.subject}: message does not fit the contract: ${problems ?? 'no meta'}`);
+      return { failed: 'invalid_message' };
+    }
+    const context = toRequestContext(envelope);
+    if (envelope.meta.remainingMs <= 0) throw refusePlatform('deadline_exceeded', { retry_after_seconds: 1 });
+    const output = await handler(parsed.data as InputOf<C>, context);
+    return { ok: output, notes: context.reply };
+  } catch (error) {
+    return toReply(contract, error, envelope?.meta?.requestId);
+  }
 }
 
 /**

@@ -2,7 +2,7 @@ import type { ServiceName } from '@market/contracts';
 import { Server, type CustomTransportStrategy } from '@nestjs/microservices';
 import type { EventRecord, ReplyEnvelope, RequestEnvelope } from './envelope.js';
 import { InFlight } from './in-flight.js';
-import { replyOf, type EventSink, type Link, type Transport } from './transport.js';
+import type { EventSink, Link, Transport } from './transport.js';
 
 const DRAIN_TIMEOUT_MS = 10_000;
 
@@ -58,7 +58,7 @@ class InProcessServer extends Server implements CustomTransportStrategy {
 
   listen(callback: (error?: unknown) => void): void {
     this.leave = [...this.messageHandlers].map(([subject, handler]) =>
-      this.broker.handlers.of(subject).join((message) => this.inFlight.track(replyOf(handler, message))),
+      this.broker.handlers.of(subject).join((message) => this.inFlight.track(handler(message))),
     );
     callback();
   }

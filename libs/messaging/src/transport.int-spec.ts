@@ -117,7 +117,7 @@ function behavesAlike(open: () => Promise<Harness>): void {
       await expect(bus.request(nobodyServes, {}, newRequestContext({ budgetMs: 8_000 }))).rejects.toMatchObject({
         reason: 'dependency_unavailable',
       });
-      expect(Date.now() - started).toBeLessThan(2_000);
+      expect(Date.now() - started).toBeLessThan(6_000);
     });
 
     it('is waited for as long as somebody works on it', async () => {

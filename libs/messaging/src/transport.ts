@@ -1,19 +1,12 @@
 import type { ServiceName, ServiceTopology } from '@market/contracts';
-import type { CustomTransportStrategy, MessageHandler } from '@nestjs/microservices';
-import { firstValueFrom, isObservable } from 'rxjs';
+import type { CustomTransportStrategy, Server } from '@nestjs/microservices';
 import type { EventRecord, ReplyEnvelope, RequestEnvelope } from './envelope.js';
 
 /** Receives events at least once, in any order. It resolves when they are handled and need not be delivered again. */
 export type EventSink = (events: EventRecord[]) => Promise<void>;
 
 /** Nest's own server base, as far as the bus uses it. */
-export type RequestServer = CustomTransportStrategy & { getHandlers(): Map<string, unknown> };
-
-/** Returns the reply of a handler. Nest returns a promise of the reply, or of an observable of it. */
-export async function replyOf(handler: MessageHandler, message: RequestEnvelope): Promise<ReplyEnvelope> {
-  const reply: unknown = await handler(message);
-  return (isObservable(reply) ? await firstValueFrom(reply) : reply) as ReplyEnvelope;
-}
+export type RequestServer = CustomTransportStrategy & Pick<Server, 'addHandler' | 'getHandlers'>;
 
 /** A request was sent and will get no reply. It may have been executed. */
 export class RequestLost extends Error {

@@ -16,6 +16,8 @@ export interface DatabaseDefinition {
   migrations: (new () => MigrationInterface)[];
   /** PostgreSQL settings for the connections of this service. They override those of every connection. */
   settings?: Record<string, string>;
+  /** A statement that follows each run of the migrations: it makes what not every PostgreSQL can have, if it is missing. */
+  whereAvailable?: string;
 }
 
 export interface DatabaseOptions {

@@ -70,6 +70,7 @@ async function runMigrations(definition: DatabaseDefinition, url: string): Promi
     const ran = (await dataSource.runMigrations()).map((migration) => migration.name);
     // A table that was removed by hand stays noted.
     if (ran.length > 0) await dataSource.query(noteTables(definition.schema));
+    if (definition.whereAvailable) await dataSource.query(definition.whereAvailable);
     return ran;
   } finally {
     await dataSource.destroy();

@@ -20,16 +20,10 @@ export async function attachConsumers(
   database: Database | undefined,
   jobs: Jobs,
 ): Promise<void> {
-  const discovery = app.get(DiscoveryService);
-  const instances = new Set(
-    [...discovery.getProviders(), ...discovery.getControllers()]
-      .map((wrapper) => wrapper.instance as unknown)
-      .filter((instance): instance is object => typeof instance === 'object' && instance !== null),
-  );
   const consumers: EventConsumer[] = [];
   const consumed: EventContract[] = [];
   const subscribed: SignalContract[] = [];
-  for (const instance of instances) {
+  for (const instance of instancesOf(app)) {
     const methods = instance as Record<string | symbol, unknown>;
     for (const { contract, method } of eventHandlersOf(instance)) {
       if (!database) throw new Error(`${service} consumes ${contract.subject} but has no database for an inbox`);
@@ -47,6 +41,16 @@ export async function attachConsumers(
     jobs.every('retry-events', RETRY_INTERVAL_MS, () => retryParked(database, consumers));
   assertSame(service, 'consumes', topology[service].consumes, consumed);
   assertSame(service, 'subscribes', topology[service].subscribes, subscribed);
+}
+
+/** All instances of a container, whose methods may handle messages. */
+export function instancesOf(app: INestApplicationContext): Set<object> {
+  const discovery = app.get(DiscoveryService);
+  return new Set(
+    [...discovery.getProviders(), ...discovery.getControllers()]
+      .map((wrapper) => wrapper.instance as unknown)
+      .filter((instance): instance is object => typeof instance === 'object' && instance !== null),
+  );
 }
 
 function assertSame(

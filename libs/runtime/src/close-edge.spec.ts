@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
+import { Worker } from 'node:worker_threads';
 import { eventually } from '@market/testing';
 import { closeEdge } from './close-edge.js';
 
@@ -58,6 +59,34 @@ describe('closing the edge', () => {
     await eventually(() => expect(fetch(`http://127.0.0.1:${port}`)).rejects.toThrow());
     expect(await ask()).toMatch(/Connection: close/i);
     await Promise.all([closed, once(socket, 'close')]);
+  });
+
+  it('takes a request that arrived on a new connection while the process was busy', async () => {
+    const server = createServer((_request, response) => void response.end('done'));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const isSent = new Int32Array(new SharedArrayBuffer(4));
+    const client = new Worker(
+      `const { parentPort, workerData: { port, isSent } } = require('node:worker_threads');
+      parentPort.once('message', () => {
+        const socket = require('node:net').connect(port, '127.0.0.1').setEncoding('utf8');
+        socket.once('data', (text) => parentPort.postMessage(text));
+        socket.once('error', ({ code }) => parentPort.postMessage(code));
+        socket.write('POST / HTTP/1.1\\r\\nHost: market.example\\r\\nContent-Length: 0\\r\\n\\r\\n', () => {
+          Atomics.store(isSent, 0, 1);
+          Atomics.notify(isSent, 0);
+        });
+      });`,
+      { eval: true, workerData: { port: (server.address() as AddressInfo).port, isSent } },
+    );
+    await once(client, 'online');
+    const answer = once(client, 'message') as Promise<[string]>;
+    const close = () => new Promise<void>((resolve) => server.close(() => resolve()));
+    const closed = closeEdge({ close }, server, { delayMs: 1, timeoutMs: 60_000 });
+    client.postMessage('send');
+    Atomics.wait(isSent, 0, 0, 30_000);
+    expect((await answer)[0]).toMatch(/^HTTP\/1\.1 200 /);
+    await Promise.all([closed, client.terminate()]);
   });
 
   it('closes connections whose requests do not end in time', async () => {

@@ -14,6 +14,8 @@ export interface CommandInput {
 export interface CommandOption {
   help: string;
   required?: boolean;
+  /** It takes no text: whether it is given says everything. */
+  isFlag?: true;
 }
 
 /**
@@ -30,7 +32,10 @@ export interface CommandDefinition {
   arguments?: readonly string[];
   /** Services to which the command sends requests. They run in the same process, on their own databases. */
   asks?: readonly ServiceName[];
-  /** Each option has a text value: `--<name> <text>`. `as` and `help` mean the same for every command. */
+  /**
+   * An option has a text value, `--<name> <text>`, unless it is a flag, whose value is its name. `as` and `help` mean the
+   * same for every command.
+   */
   options?: Readonly<Record<string, CommandOption>>;
   /** @returns what to print. @throws CommandFailure if the command fails. */
   run(container: Pick<INestApplicationContext, 'get'>, input: CommandInput): Promise<string>;

@@ -21,17 +21,18 @@ export const natsConfig = defineConfig('nats', {
   edgeKey: variable(
     'NATS_EDGE_KEY',
     optional(edgeKey),
-    'the public key by which services know for whom the edge asks; two, comma separated, while it is replaced',
+    'public key by which services verify the principal that the edge signs; two, comma separated, while it is ' +
+      'replaced',
   ),
-  streamReplicas: variable('NATS_STREAM_REPLICAS', integer(1, 5, 1), 'copies JetStream keeps of each event'),
+  streamReplicas: variable('NATS_STREAM_REPLICAS', integer(1, 5, 1), "replicas of JetStream's stream of events"),
   streamMaxBytes: variable(
     'NATS_STREAM_MAX_BYTES',
     integer(1_048_576, 1_099_511_627_776, 1_073_741_824),
-    'bytes of events that JetStream keeps until every service has handled them; beyond, events wait in the outboxes',
+    'bytes of unhandled events that JetStream keeps; beyond, events wait in the outboxes',
   ),
   streamMaxAgeHours: variable(
     'NATS_STREAM_MAX_AGE_HOURS',
     integer(1, 8_760, 168),
-    'after how many hours JetStream drops an event that a service has not handled',
+    'after how many hours JetStream drops an unhandled event',
   ),
 });

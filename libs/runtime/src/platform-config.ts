@@ -66,13 +66,12 @@ export const platformConfig = defineConfig('platform', {
   publicUrl: variable(
     'PUBLIC_URL',
     baseUrl('http://localhost:3000'),
-    'the address under which clients reach the edge; links, gateway_url and wallet messages name it',
+    'address of the edge for clients, used in links, gateway_url and wallet messages',
   ),
   paymentsMode: variable(
     'PAYMENTS_MODE',
     choice(['sandbox', 'live'], 'sandbox'),
-    'live refuses every sandbox convenience and needs a payment rail. A database keeps the mode it was first ' +
-      'used in, and refuses the other',
+    'live needs a payment rail; a database keeps the mode it was first used in, and refuses the other',
   ),
   allowPrivateEndpoints: variable(
     'ALLOW_PRIVATE_ENDPOINTS',
@@ -82,42 +81,40 @@ export const platformConfig = defineConfig('platform', {
   encryptionKeys: variable(
     'ENCRYPTION_KEYS',
     optional(encryptionKeys),
-    'keys for secrets at rest: <id>:<base64 of 32 bytes>, comma separated, current first; needed by every ' +
-      'process, and by commands that encrypt or decrypt',
+    'keys for secrets at rest: <id>:<base64 of 32 bytes>, comma separated, current first; needed by every process',
   ),
   databasePoolSize: variable(
     'DATABASE_POOL_SIZE',
     integer(2, 200, 10),
-    'connections a service keeps to PostgreSQL at most',
+    'connections of a service to PostgreSQL at most',
   ),
   databasePooling: variable(
     'DATABASE_POOLING',
     choice(['session', 'transaction'], 'session'),
-    'how a pooler between a service and PostgreSQL (PgBouncer) gives out connections; with transaction, set ' +
-      'MIGRATE_ON_START=false and run market-admin migrate with the direct URL',
+    'pooling mode of a PgBouncer before PostgreSQL; with transaction, set MIGRATE_ON_START=false and run ' +
+      'market-admin migrate with the direct URL',
   ),
   databaseLockUrl: variable(
     'DATABASE_LOCK_URL',
     optional(text()),
-    'direct URL of the PostgreSQL in which gateway and payments-ledger lock calls, the same for both; needed ' +
-      'where DATABASE_URL leads through a transaction pooler',
+    'direct URL of the PostgreSQL in which gateway and payments-ledger lock calls; needed where DATABASE_URL ' +
+      'leads through a transaction pooler',
   ),
   migrateOnStart: variable(
     'MIGRATE_ON_START',
     flag(true),
-    'whether a starting process brings its schemas up to date; false where market-admin migrate does',
+    'whether a process migrates its schemas when it starts; false where market-admin migrate does',
   ),
   stopTimeoutSeconds: variable(
     'STOP_TIMEOUT_SECONDS',
     integer(1, 3600, 170),
-    'how long a process that is told to stop may take to finish its work; at least STOP_DELAY_SECONDS and the longest ' +
-      'call (API_GATEWAY_CALL_BUDGET_MS) together, and shorter than the time after which it is killed',
+    'grace period of a process that is told to stop; at least STOP_DELAY_SECONDS and API_GATEWAY_CALL_BUDGET_MS ' +
+      'together, and shorter than the time after which it is killed',
   ),
   stopDelaySeconds: variable(
     'STOP_DELAY_SECONDS',
     integer(0, 300, 0),
-    'how long an edge that is told to stop still accepts requests while it reports that it is not ready, so that ' +
-      'balancers turn to others first',
+    'how long an edge that is told to stop still accepts requests while it reports that it is not ready',
   ),
   internalPort: variable(
     'INTERNAL_PORT',
@@ -128,23 +125,22 @@ export const platformConfig = defineConfig('platform', {
   logLevels: variable(
     'LOG_LEVEL',
     logLevels,
-    'least severe level that is logged (fatal, error, warn, info or debug), and that of single contexts, as ' +
-      'info,HttpRequest=warn',
+    'log level (fatal, error, warn, info or debug), and that of single contexts, as info,HttpRequest=warn',
   ),
   tracesEndpoint: variable(
     'OTEL_EXPORTER_OTLP_ENDPOINT',
     optional(url()),
-    'OTLP collector for traces, over HTTP as JSON, at /v1/traces below this URL; nothing is traced when absent',
+    'OTLP collector for traces, over HTTP as JSON at /v1/traces; nothing is traced when absent',
   ),
   tracesHeaders: variable(
     'OTEL_EXPORTER_OTLP_HEADERS',
     headers,
-    'headers the collector asks for: <name>=<value>, comma separated, values percent-encoded',
+    'headers for the collector: <name>=<value>, comma separated, values percent-encoded',
   ),
   tracesRatio: variable(
     'OTEL_TRACES_SAMPLER_ARG',
     ratio,
-    'part of all traces that is kept; those in which something failed are kept in addition',
+    'part of all traces that is kept; failed ones are kept in addition',
   ),
 });
 
@@ -152,3 +148,7 @@ export const platformConfig = defineConfig('platform', {
 export function databaseUrlOf(service: ServiceName, env: Environment): string | undefined {
   return env[`${service.toUpperCase().replaceAll('-', '_')}_DATABASE_URL`] || env.DATABASE_URL || undefined;
 }
+
+/** How long a process that stops lets streams end before it cuts them: a tenth of its grace period, and at most 5 s. */
+export const streamDrainMs = ({ stopTimeoutSeconds }: { stopTimeoutSeconds: number }): number =>
+  Math.min(stopTimeoutSeconds * 100, 5_000);

@@ -4,7 +4,7 @@ import { Database, Idempotency, Locks, Outbox, FieldCipher } from '@market/persi
 import { Global, Module, type DynamicModule, type Provider, type Type } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Jobs } from './jobs.js';
-import { operationsController } from './operations.message-controller.js';
+import { operationsOfService } from './operations.js';
 import { platformConfig } from './platform-config.js';
 import type { ConfigDefinition, ConfigOf } from './define-config.js';
 
@@ -25,8 +25,8 @@ export interface Platform {
 export class PlatformModule {
   /** Returns the root module of a service's container. */
   static under(module: Type, platform: Platform): Type {
-    const controllers = platform.database ? [operationsController(platform.service)] : [];
-    @Module({ imports: [PlatformModule.provide(platform), module], controllers })
+    const providers = platform.database ? [operationsOfService(platform.service)] : [];
+    @Module({ imports: [PlatformModule.provide(platform), module], providers })
     class RootModule {}
     return RootModule;
   }

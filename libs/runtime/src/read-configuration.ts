@@ -13,7 +13,15 @@ export interface Configuration {
 }
 
 /** Variables that no definition declares. */
-const FURTHER_VARIABLES = ['DATABASE_URL', 'DATA_DIR', 'MARKET_URL', 'OPERATOR_KEY', 'REPLICAS'];
+const FURTHER_VARIABLES = [
+  'DATABASE_URL',
+  'DATA_DIR',
+  'MARKET_URL',
+  'OPERATOR_KEY',
+  'PAYMENTS_PRESET',
+  'PAYMENTS_RPC_URL',
+  'REPLICAS',
+];
 
 /** @returns a sentence for each variable that is nearly one that a process with these services reads. */
 export const misspeltIn = (env: Environment, definitions: readonly ServiceDefinition[]): string[] =>

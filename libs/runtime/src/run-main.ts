@@ -5,7 +5,7 @@ import type { ServiceDefinition } from './define-service.js';
 import { natsConfig } from './nats-config.js';
 import { platformConfig } from './platform-config.js';
 import { runProcess, type RunningProcess } from './run-process.js';
-import { withSecretFiles } from './secret-files.js';
+import { settingsOf } from './preset.js';
 import { startFailure } from './start-failure.js';
 
 /**
@@ -43,7 +43,7 @@ export function natsOptionsFromEnv(env: Environment): (service: ServiceName) => 
  */
 export async function runMain(start: (env: Environment) => Promise<RunningProcess>): Promise<void> {
   try {
-    const running = await start(withSecretFiles(process.env));
+    const running = await start(settingsOf(process.env));
     let stopping = false;
     const stop = (signal: string): void => {
       if (stopping) return;

@@ -179,7 +179,7 @@ describe('runProcess', () => {
     const running = await starting;
     expect(await readiness()).toEqual({ status: 'ok' });
     await running.stop();
-  }, 30_000);
+  });
 
   it('does not start while a request of the contract has no handler', async () => {
     const idle = defineService({ name: 'identity', module: IdleModule, config });

@@ -1,6 +1,6 @@
 import { topology, type ServiceName } from '@market/contracts';
 import { newId } from '@market/kernel';
-import { assertContractServed, MessageBus, type Link, type Transport } from '@market/messaging';
+import { assertContractServed, MessageBus, serveRequests, type Link, type Transport } from '@market/messaging';
 import {
   Database,
   deleteExpired,
@@ -17,7 +17,7 @@ import { NestFactory } from '@nestjs/core';
 import type { MicroserviceOptions, NestMicroservice } from '@nestjs/microservices';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { setTimeout as delay } from 'node:timers/promises';
-import { attachConsumers } from './attach-consumers.js';
+import { attachConsumers, instancesOf } from './attach-consumers.js';
 import { closeEdge } from './close-edge.js';
 import type { ConfigOf, Environment } from './define-config.js';
 import type { ServiceDefinition } from './define-service.js';
@@ -273,6 +273,7 @@ async function startWith(
     // In Nest 12, init() calls the hooks of a microservice twice unless this flag is set.
     (service as NestMicroservice).setIsInitHookCalled(true);
     await service.init();
+    serveRequests(link.server, instancesOf(service));
     await jobs.prepare();
     await service.listen();
     assertContractServed(definition.name, link.server, declared.serves);

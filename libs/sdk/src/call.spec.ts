@@ -242,16 +242,19 @@ describe('call', () => {
     expect([gateway.gatewayRequests.length, gateway.payments]).toEqual([2, []]);
   });
 
-  it('does not ask a seller again that refused the request for good', async () => {
+  it.each([
+    ['refused the request for good', 404, 'fix_request'],
+    ['broke a stream off, whose payment is owed back', 502, 'request_new_payment_requirements'],
+  ])('does not ask a seller again that %s', async (_what, status, nextAction) => {
     gateway.sellerFailures = 1;
-    gateway.failure = { status: 404, nextAction: 'fix_request' };
+    gateway.failure = { status, nextAction };
 
     const refused = await call({ retries: 2 });
 
     expect(refused).toMatchObject({
       billable: false,
-      seller_status_code: 404,
-      recovery: { next_action: 'fix_request' },
+      seller_status_code: status,
+      recovery: { next_action: nextAction },
     });
     expect(gateway.sellerFailures).toBe(0);
   });

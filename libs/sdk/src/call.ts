@@ -5,11 +5,23 @@ import { checkOffer, refused } from './check-offer.js';
 import type { Clock } from './clock.js';
 import { compareDecimals } from './decimal.js';
 import { MarketplaceError } from './errors.js';
-import { errorOf, retryAfterSeconds, type HttpAnswer, type HttpClient } from './http.js';
+import { CallJob, jobStateOf, type JobState } from './call-job.js';
+import { errorOf, EVENT_STREAM, idOf, retryAfterSeconds, type HttpClient, type OpenAnswer } from './http.js';
+import { bytesOf } from './file.js';
 import { keylessOffers } from './keyless-offers.js';
 import { payOnce, type KeptPayment, type Payer, type PaymentStore } from './payer.js';
 import { backoffSeconds, pause, retry, type RetryLimits } from './retry.js';
-import type { GatewayResult, PaymentCurrency, Offer, PaymentRoute, PendingCall, X402Settlement } from './types.js';
+import { AnswerStream, type Part, type Place } from './stream.js';
+import type {
+  CallFacts,
+  GatewayResult,
+  PaymentCurrency,
+  Offer,
+  PaymentRoute,
+  PendingCall,
+  WorkingCall,
+  X402Settlement,
+} from './types.js';
 
 export interface CallOptions {
   /**
@@ -29,20 +41,24 @@ export interface CallOptions {
   originWalletId?: string;
   /** How often the seller is called again, with the same payment, when it did not deliver. 0 by default. */
   retries?: number;
-  /** Limits the whole call with all its waiting; five minutes by default. */
+  /**
+   * Limits the whole call with all its waiting; five minutes by default. Of a stream: the time to its beginning, and
+   * again the time to find it again whenever the connection is lost.
+   */
   timeoutMs?: number;
   signal?: AbortSignal;
 }
 
 /** The fields of the service's answer are in snake_case; those that this client adds are in camelCase. */
-export interface CallResult<T = unknown> extends GatewayResult<T> {
-  /** The payment of the call; null when the call was free, or when its key was answered from an earlier call. */
-  relayRequestId: string | null;
-  idempotencyKey: string;
-  /** The settlement of a signed payment, once it is charged. */
-  settlement: X402Settlement | null;
+export interface CallResult<T = unknown> extends GatewayResult<T>, CallFacts {
   /** The whole answer as it was received. */
   rawBody: string;
+  /**
+   * Returns the bytes of an answer that is a file (`seller_response` is a `FileAnswer`), which it reads from the
+   * marketplace if the answer does not contain them. With a key also those of a stream, as server-sent events.
+   * @throws MarketplaceError with `NO_FILE`, or `DIGEST_MISMATCH` if they are not those of the answer.
+   */
+  bytes(): Promise<Uint8Array>;
 }
 
 /** What a call needs in addition to its options. */
@@ -52,9 +68,21 @@ export interface CallContext {
   store: PaymentStore;
   path: string;
   /** Serialised once, because the payment is bound to these bytes. */
-  body: string;
+  body: string | Uint8Array;
+  contentType: string;
   /** USD; the price of the listing as the caller knows it. */
   listedPriceUsd?: number;
+}
+
+/** What a call sends: an object as JSON; a Blob as bytes of its type, and a FormData, where the listing takes them. */
+export type CallBody = object | Blob | FormData;
+
+export async function serialised(body: CallBody): Promise<Pick<CallContext, 'body' | 'contentType'>> {
+  if (!(body instanceof Blob || body instanceof FormData))
+    return { body: JSON.stringify(body), contentType: 'application/json' };
+  const sent = new Response(body);
+  const contentType = sent.headers.get('content-type') ?? 'application/octet-stream';
+  return { body: new Uint8Array(await sent.arrayBuffer()), contentType };
 }
 
 const DEFAULT_CALL_TIMEOUT_MS = 300_000;
@@ -74,6 +102,8 @@ export class LogicalCall<T> {
   #mayReroute: boolean;
   #retriesLeft: number;
   #sellerFailures = 0;
+  /** A call that its seller works on is an answer, too. */
+  #takesWorking = false;
 
   constructor(
     private readonly context: CallContext,
@@ -85,10 +115,11 @@ export class LogicalCall<T> {
     this.#payers = options.pay === undefined ? [] : [options.pay].flat();
     this.#limits = {
       clock: context.clock,
-      deadline: context.clock.now() + (options.timeoutMs ?? DEFAULT_CALL_TIMEOUT_MS),
+      deadline: context.clock.now() + this.#timeoutMs,
       signal: options.signal,
     };
     this.#headers = new Headers(originHeaders(options));
+    this.#headers.set('Content-Type', context.contentType);
     this.#headers.set('Idempotency-Key', options.idempotencyKey ?? crypto.randomUUID());
     this.#relayRequestId = options.relayRequestId;
     this.#mayPay = options.relayRequestId === undefined;
@@ -97,13 +128,52 @@ export class LogicalCall<T> {
   }
 
   async run(): Promise<CallResult<T>> {
+    const answer = await this.#answerThatStands();
+    return this.#resultWith(resultOf<T>(answer), answer);
+  }
+
+  /** The same, with an answer that is read while its seller sends it. */
+  async stream(): Promise<AnswerStream<T>> {
+    this.#headers.set('Accept', EVENT_STREAM);
+    const answer = await this.#answerThatStands();
+    return new AnswerStream<T>(partOf(answer), (place) => this.#rejoin(place), this.#factsOf(answer));
+  }
+
+  /** The same, with what its seller says while it works on the call. */
+  async job(): Promise<CallJob<CallResult<T>>> {
+    this.#takesWorking = true;
+    const answer = await this.#answerThatStands();
+    const working = workingOf(answer);
+    const { http } = this.context;
+    const cancel = (id: string) =>
+      http.data('DELETE', `/gateway-requests/${idOf(id)}`, { signal: this.options.signal });
+    return new CallJob<CallResult<T>>(working && jobStateOf(working), this.#states(answer), cancel);
+  }
+
+  /** Repeats the request as often as its answer asks to, beyond the deadline of the job at most by the time of a call. */
+  async *#states(answer: OpenAnswer): AsyncGenerator<JobState, CallResult<T>, undefined> {
+    for (let last = ''; ;) {
+      const working = workingOf(answer);
+      if (!working) return this.#resultWith(resultOf<T>(answer), answer);
+      const state = jobStateOf(working);
+      this.#limits.deadline = state.deadline.getTime() + this.#timeoutMs;
+      const said = JSON.stringify([state.percent, state.message]);
+      if (said !== last) yield state;
+      last = said;
+      await pause(working.retry_after_seconds, stillPending(answer), this.#limits);
+      answer = await this.#answerThatStands();
+    }
+  }
+
+  /** Calls, and pays at most once, until an answer is not to be asked for again. */
+  async #answerThatStands(): Promise<OpenAnswer> {
     try {
       if (this.options.relayRequestId) await this.#resume(this.options.relayRequestId);
       for (;;) {
         const answer = await this.#answer();
+        if (answer.status === 202) return answer;
         if (answer.status === 200) {
-          const result = resultOf<T>(answer);
-          if (!this.#asksSellerAgain(result)) return this.#resultWith(result, answer);
+          if (answer.events || !this.#asksSellerAgain(resultOf<T>(answer))) return answer;
           await this.#waitForSeller(answer);
           continue;
         }
@@ -119,18 +189,44 @@ export class LogicalCall<T> {
   }
 
   /** Repeats the request while it is answered with a temporary refusal or the connection is lost. */
-  #answer(): Promise<HttpAnswer> {
+  #answer(): Promise<OpenAnswer> {
     return retry(async () => {
-      const answer = await this.context.http.send('POST', this.context.path, {
+      const answer = await this.context.http.open('POST', this.context.path, {
         rawBody: this.context.body,
         headers: this.#headers,
         signal: this.options.signal,
         ...this.#boundedByDeadline(),
       });
-      const failure = answer.status === 202 ? stillPending(answer) : answer.status >= 400 && errorOf(answer);
+      const isPending = answer.status === 202 && !(this.#takesWorking && workingOf(answer));
+      const failure = isPending ? stillPending(answer) : answer.status >= 400 && errorOf(answer);
       if (failure && failure.isTemporary) throw failure;
       return answer;
     }, this.#limits);
+  }
+
+  /**
+   * Goes on with a stream whose connection was lost: behind the last event that can be named, or where that cannot be
+   * read, by the same request with the same payment, which is answered from the beginning.
+   */
+  async #rejoin(place: Place): Promise<Part> {
+    if (place.cuts === 1) this.#limits.deadline = this.context.clock.now() + this.#timeoutMs;
+    const cut = new MarketplaceError({ status: 0, code: 'NETWORK_ERROR', message: 'The stream was cut off.' });
+    await pause(backoffSeconds(place.cuts), cut, this.#limits);
+    const { http } = this.context;
+    if (http.hasCredential && place.requestId !== undefined) {
+      const path = `/gateway-requests/${idOf(place.requestId)}/content`;
+      const headers = { Accept: EVENT_STREAM, ...(place.id !== undefined && { 'Last-Event-ID': place.id }) };
+      const { signal } = this.options;
+      const content = await retry(async () => {
+        const answer = await http.open('GET', path, { headers, signal, ...this.#boundedByDeadline() });
+        if (answer.status >= 400 && errorOf(answer).isTemporary) throw errorOf(answer);
+        return answer;
+      }, this.#limits);
+      if (content.events) return { ...partOf(content), known: place.id === undefined ? place.events : place.behindId };
+    }
+    const answer = await this.#answer();
+    if (answer.status !== 200) throw errorOf(answer);
+    return { ...partOf(answer), known: place.events };
   }
 
   async #pay(asked: Offer): Promise<void> {
@@ -195,7 +291,10 @@ export class LogicalCall<T> {
   }
 
   #asksSellerAgain(result: GatewayResult<T>): boolean {
-    const isFinal = result.recovery?.next_action === 'fix_request' || result.recovery?.next_action === 'do_not_retry';
+    const next = result.recovery?.next_action;
+    // The payment of a stream that broke off is owed back, and buys nothing any more.
+    const isPaymentOver = next === 'request_new_payment_requirements' && this.#relayRequestId !== undefined;
+    const isFinal = next === 'fix_request' || next === 'do_not_retry' || isPaymentOver;
     if (result.billable || this.#retriesLeft === 0 || isFinal) return false;
     this.#retriesLeft -= 1;
     this.#sellerFailures += 1;
@@ -205,7 +304,7 @@ export class LogicalCall<T> {
     return true;
   }
 
-  #waitForSeller(answer: HttpAnswer): Promise<void> {
+  #waitForSeller(answer: OpenAnswer): Promise<void> {
     const message = 'The seller did not deliver in the time given to the call; nobody was charged.';
     const giveUp = new MarketplaceError({ status: answer.status, code: 'TIMEOUT', message });
     return pause(retryAfterSeconds(answer.headers) ?? backoffSeconds(this.#sellerFailures), giveUp, this.#limits);
@@ -223,30 +322,70 @@ export class LogicalCall<T> {
     return this.#headers.get('Idempotency-Key') ?? '';
   }
 
+  get #timeoutMs(): number {
+    return this.options.timeoutMs ?? DEFAULT_CALL_TIMEOUT_MS;
+  }
+
   #boundedByDeadline(): { timeoutMs?: number } {
     const left = this.#limits.deadline - this.context.clock.now();
     return left < this.context.http.timeoutMs ? { timeoutMs: Math.max(1, left) } : {};
   }
 
-  #resultWith(result: GatewayResult<T>, answer: HttpAnswer): CallResult<T> {
+  #factsOf(answer: OpenAnswer): CallFacts {
     return {
-      ...result,
       relayRequestId: this.#relayRequestId ?? null,
       idempotencyKey: this.#idempotencyKey,
       settlement: settlementOf(answer),
-      rawBody: answer.text,
     };
+  }
+
+  #resultWith(result: GatewayResult<T>, answer: OpenAnswer): CallResult<T> {
+    return {
+      ...result,
+      ...this.#factsOf(answer),
+      rawBody: answer.text,
+      bytes: () => bytesOf(result, () => this.#readFile(result)),
+    };
+  }
+
+  /** A buyer without a key has no history, and repeats the call instead. */
+  #readFile(result: GatewayResult<T>): Promise<Uint8Array> {
+    const { http, path, body: rawBody } = this.context;
+    const { signal } = this.options;
+    if (http.hasCredential)
+      return http.bytes('GET', `/gateway-requests/${idOf(result.request_id)}/content`, { signal });
+    const headers = new Headers(this.#headers);
+    headers.set('Accept', 'application/octet-stream');
+    return http.bytes('POST', path, { rawBody, headers, signal });
   }
 }
 
-function resultOf<T>(answer: HttpAnswer): GatewayResult<T> {
+const partOf = (answer: OpenAnswer): Part => (answer.events ? { events: answer.events } : { result: resultOf(answer) });
+
+function resultOf<T>(answer: OpenAnswer): GatewayResult<T> {
   const result = (answer.json as { data?: GatewayResult<T> } | undefined)?.data;
   if (typeof result?.billable !== 'boolean') throw errorOf(answer);
   return result;
 }
 
-function stillPending(answer: HttpAnswer): MarketplaceError {
-  const body = answer.json as { data?: Partial<PendingCall>; retry_after_seconds?: number } | undefined;
+const workingOf = (answer: OpenAnswer): WorkingCall | null => {
+  const { data } = (answer.json ?? {}) as { data?: Partial<WorkingCall> };
+  return answer.status === 202 && data?.status === 'working' ? (data as WorkingCall) : null;
+};
+
+function stillPending(answer: OpenAnswer): MarketplaceError {
+  const working = workingOf(answer);
+  if (working)
+    return new MarketplaceError({
+      status: 202,
+      code: 'JOB_WORKING',
+      message:
+        'The seller works on the call and did not deliver in the time given to it; job() waits until its deadline.',
+      details: { request_id: working.request_id, deadline: working.deadline },
+      retryAfterSeconds: working.retry_after_seconds,
+    });
+  type Pending = Partial<Exclude<PendingCall, WorkingCall>>;
+  const body = answer.json as { data?: Pending; retry_after_seconds?: number } | undefined;
   return new MarketplaceError({
     status: 202,
     code: 'PAYMENT_PENDING',
@@ -258,7 +397,7 @@ function stillPending(answer: HttpAnswer): MarketplaceError {
 }
 
 /** A header that cannot be decoded is ignored, because the receipt says the same. */
-function settlementOf({ headers }: HttpAnswer): X402Settlement | null {
+function settlementOf({ headers }: OpenAnswer): X402Settlement | null {
   const header = headers.get('payment-response');
   if (header === null) return null;
   try {

@@ -93,6 +93,7 @@ describe('an offer', () => {
     ],
     ['asks for nothing', offer({ amount: '0', amount_base_units: '0' }), 'amount_mismatch'],
     ['asks for less than nothing', offer({ amount: '-1', amount_base_units: '-1000000' }), 'amount_mismatch'],
+    ['has a signed maximum of its own', asking({ scheme: 'upto', amount: '250001' }), 'x402_mismatch'],
     ['has a signed amount of its own', asking({ amount: '250001' }), 'x402_mismatch'],
     [
       'has a signed recipient of its own',

@@ -53,7 +53,7 @@ export async function checkOffer(
   for (const { scheme, network, payTo, amount: signed, extra } of offer.x402?.accepts ?? []) {
     // What only a signature pays may be signed for on any chain, for the same amount of USDC.
     const agrees =
-      scheme !== 'exact' ||
+      (scheme !== 'exact' && scheme !== 'upto') ||
       ((!depositAddress || (network === requirements.network && isSameAddress(payTo, depositAddress))) &&
         signed === String(baseUnits) &&
         extra?.['relayRequestId'] === relayRequestId);

@@ -3,16 +3,16 @@ import { concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils';
 
 export type Hex = `0x${string}`;
 
-/** The types of EIP-712 that payments use: no arrays and no nested types. */
-type FieldType = 'address' | 'uint256' | 'bytes32' | 'string';
+/** The types of EIP-712 that payments use: address, uint256, bytes32, string and structs of these, but no arrays. */
 interface Field {
   readonly name: string;
-  readonly type: FieldType;
+  readonly type: string;
 }
+type Types = Readonly<Record<string, readonly Field[]>>;
 
 export interface TypedData {
-  domain: { name: string; version: string; chainId: number; verifyingContract: Hex };
-  types: Readonly<Record<string, readonly Field[]>>;
+  domain: { name: string; version?: string; chainId: number; verifyingContract: Hex };
+  types: Types;
   primaryType: string;
   message: Record<string, unknown>;
 }
@@ -29,19 +29,26 @@ export const typedDataHash = ({ domain, types, primaryType, message }: TypedData
   keccak_256(
     concatBytes(
       Uint8Array.of(0x19, 0x01),
-      structHash('EIP712Domain', DOMAIN_FIELDS, { ...domain }),
-      structHash(primaryType, types[primaryType]!, message),
+      structHash('EIP712Domain', { EIP712Domain: DOMAIN_FIELDS.filter(({ name }) => name in domain) }, { ...domain }),
+      structHash(primaryType, types, message),
     ),
   );
 
-function structHash(name: string, fields: readonly Field[], values: Record<string, unknown>): Uint8Array {
-  const type = `${name}(${fields.map((field) => `${field.type} ${field.name}`).join(',')})`;
-  const words = fields.map((field) => wordOf(field.type, values[field.name]));
-  return keccak_256(concatBytes(keccak_256(utf8ToBytes(type)), ...words));
+function structHash(name: string, types: Types, values: Record<string, unknown>): Uint8Array {
+  const fields = types[name]!;
+  // The structs in it follow it in the order of their names. None of them has one of its own.
+  const inner = fields.map(({ type }) => type).filter((type) => type in types);
+  const encoded = [name, ...[...new Set(inner)].sort()].map(
+    (each) => `${each}(${types[each]!.map((field) => `${field.type} ${field.name}`).join(',')})`,
+  );
+  const words = fields.map(({ type, name: field }) =>
+    type in types ? structHash(type, types, values[field] as Record<string, unknown>) : wordOf(type, values[field]),
+  );
+  return keccak_256(concatBytes(keccak_256(utf8ToBytes(encoded.join(''))), ...words));
 }
 
 /** Encodes a value in 32 bytes. @throws RangeError for a value that does not fit its type. */
-function wordOf(type: FieldType, value: unknown): Uint8Array {
+function wordOf(type: string, value: unknown): Uint8Array {
   if (type === 'string') return keccak_256(utf8ToBytes(String(value)));
   const digits = type === 'uint256' ? BigInt(value as bigint).toString(16) : String(value).replace(/^0x/i, '');
   const isWhole = type === 'uint256' ? digits.length <= 64 : digits.length === (type === 'address' ? 40 : 64);

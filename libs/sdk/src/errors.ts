@@ -10,9 +10,13 @@ export type ClientErrorCode =
   | 'ABORTED'
   | 'UNEXPECTED_RESPONSE'
   | 'PAYMENT_PENDING'
+  | 'JOB_WORKING'
   | 'PAYMENT_FAILED'
   | 'PRICE_ABOVE_LIMIT'
-  | 'OFFER_REFUSED';
+  | 'OFFER_REFUSED'
+  | 'STREAM_RESTARTED'
+  | 'NO_FILE'
+  | 'DIGEST_MISMATCH';
 
 interface MarketplaceErrorFields extends Omit<ErrorBody, 'code'> {
   code: ClientErrorCode | (string & {});

@@ -1,6 +1,6 @@
 import type { Clock } from './clock.js';
 import { MarketplaceError } from './errors.js';
-import type { Cancellable, HttpClient } from './http.js';
+import { errorOf, EVENT_STREAM, type Cancellable, type HttpClient } from './http.js';
 import { backoffSeconds } from './retry.js';
 import type { AccountEvent } from './types.js';
 
@@ -10,9 +10,6 @@ export interface EventOptions extends Cancellable {
   /** For the session of a human: the claimed agent whose events are read. */
   agentId?: string;
 }
-
-/** The marketplace sends at least a comment every few seconds. */
-const SILENCE_MS = 30_000;
 
 /** Reads the events of the account as they happen, and resumes after lost connections. Only its signal ends it. */
 export async function* followEvents(
@@ -43,12 +40,8 @@ async function* eventsBehind(
   agentId: string | undefined,
   signal: AbortSignal | undefined,
 ) {
-  const headers = { accept: 'text/event-stream', ...(after !== undefined && { 'last-event-id': after }) };
-  for await (const line of http.lines('/events', {
-    headers,
-    query: { agent_id: agentId },
-    signal,
-    timeoutMs: SILENCE_MS,
-  }))
-    if (line.startsWith('data:')) yield JSON.parse(line.slice('data:'.length)) as AccountEvent;
+  const headers = { accept: EVENT_STREAM, ...(after !== undefined && { 'last-event-id': after }) };
+  const answer = await http.open('GET', '/events', { headers, query: { agent_id: agentId }, signal });
+  if (!answer.events) throw errorOf(answer);
+  for await (const { data } of answer.events) yield JSON.parse(data) as AccountEvent;
 }

@@ -1,3 +1,4 @@
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { MarketplaceError } from './errors.js';
 import type { ErrorBody, Page, Pagination, Offer } from './types.js';
 
@@ -35,6 +36,21 @@ export interface HttpAnswer {
   /** The parsed body; undefined when it is not JSON. */
   json: unknown;
 }
+
+/** An answer as it was received, or the head of one that is a stream of events. */
+export interface OpenAnswer extends HttpAnswer {
+  /** Of a stream, whose text is empty. */
+  events?: ServerEvents;
+}
+
+export type ServerEvents = AsyncGenerator<EventSourceMessage, void, undefined>;
+
+/** Runs `work`, and ends the request if it takes longer. */
+type InTime = <T>(ms: number, work: () => Promise<T>) => Promise<T>;
+
+export const EVENT_STREAM = 'text/event-stream';
+/** A stream has at least a comment every ten seconds. */
+const SILENCE_MS = 30_000;
 
 export interface HttpSettings {
   baseUrl: string;
@@ -76,10 +92,50 @@ export class HttpClient {
   }
 
   /** @throws MarketplaceError when no answer arrives; any HTTP status is an answer. */
-  async send(method: Method, path: string, options: RequestOptions = {}): Promise<HttpAnswer> {
-    const timeout = AbortSignal.timeout(options.timeoutMs ?? this.#settings.timeoutMs);
+  send(method: Method, path: string, options?: RequestOptions): Promise<HttpAnswer> {
+    return this.#exchange(method, path, options, answerOf);
+  }
+
+  /** Returns the bytes of a 2xx. @throws MarketplaceError for every other answer. */
+  bytes(method: Method, path: string, options?: RequestOptions): Promise<Uint8Array> {
+    return this.#exchange(method, path, options, async (response) => {
+      if (!response.ok) throw errorOf(await answerOf(response));
+      return new Uint8Array(await response.arrayBuffer());
+    });
+  }
+
+  /**
+   * Returns a stream of events unread, and every other answer as `send` does. The events end with the connection.
+   * @throws MarketplaceError when no answer arrives; from a stream that is silent or breaks, too.
+   */
+  open(method: Method, path: string, options?: RequestOptions): Promise<OpenAnswer> {
+    return this.#exchange(method, path, options, async (response, inTime) => {
+      const isStream = response.ok && response.headers.get('content-type')?.startsWith(EVENT_STREAM);
+      if (!isStream || !response.body) return answerOf(response);
+      const { status, headers } = response;
+      return { status, headers, text: '', json: undefined, events: eventsOf(response.body, inTime) };
+    });
+  }
+
+  async #exchange<T>(
+    method: Method,
+    path: string,
+    options: RequestOptions = {},
+    read: (response: Response, inTime: InTime) => Promise<T>,
+  ): Promise<T> {
+    const late = new AbortController();
     const cancelled = [options.signal, this.#settings.signal].filter((signal) => signal !== undefined);
-    try {
+    const inTime: InTime = async (ms, work) => {
+      const timer = setTimeout(() => late.abort(), ms);
+      try {
+        return await work();
+      } catch (cause) {
+        throw cause instanceof MarketplaceError ? cause : noAnswer(cause, late.signal, cancelled);
+      } finally {
+        clearTimeout(timer);
+      }
+    };
+    return inTime(options.timeoutMs ?? this.#settings.timeoutMs, async () => {
       // In a browser `fetch` fails when it is called as a method of another object than the window.
       const { fetch } = this.#settings;
       const response = await fetch(this.baseUrl + path + queryString(options.query), {
@@ -89,13 +145,10 @@ export class HttpClient {
         body: (options.rawBody ?? JSON.stringify(options.body)) as string | undefined,
         // A redirect would send the key to an unchecked address.
         redirect: 'manual',
-        signal: AbortSignal.any([timeout, ...cancelled]),
+        signal: AbortSignal.any([late.signal, ...cancelled]),
       });
-      const text = await response.text();
-      return { status: response.status, headers: response.headers, text, json: parseJson(text) };
-    } catch (cause) {
-      throw noAnswer(cause, timeout, cancelled);
-    }
+      return read(response, inTime);
+    });
   }
 
   /** Returns the `data` of a 2xx envelope. @throws MarketplaceError for every other answer. */
@@ -120,49 +173,6 @@ export class HttpClient {
     } while (cursor !== undefined);
   }
 
-  /**
-   * Reads the lines of a stream. `timeoutMs` limits the time without data.
-   * @throws MarketplaceError for any status but 2xx, and when the connection breaks.
-   */
-  async *lines(path: string, options: RequestOptions): AsyncGenerator<string, void, undefined> {
-    const silence = new AbortController();
-    const isQuiet = (): void => silence.abort();
-    let timer = setTimeout(isQuiet, options.timeoutMs);
-    const cancelled = [options.signal, this.#settings.signal].filter((signal) => signal !== undefined);
-    try {
-      const { fetch } = this.#settings;
-      const response = await fetch(this.baseUrl + path + queryString(options.query), {
-        headers: this.#headers(options),
-        redirect: 'manual',
-        signal: AbortSignal.any([silence.signal, ...cancelled]),
-      });
-      if (!response.ok || !response.body) {
-        const text = await response.text();
-        throw errorOf({ status: response.status, headers: response.headers, text, json: parseJson(text) });
-      }
-      const reader = response.body
-        .pipeThrough(new TextDecoderStream() as never)
-        .getReader() as ReadableStreamDefaultReader<string>;
-      let rest = '';
-      try {
-        for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
-          clearTimeout(timer);
-          timer = setTimeout(isQuiet, options.timeoutMs);
-          const lines = (rest + chunk.value).split('\n');
-          rest = lines.pop()!;
-          yield* lines;
-        }
-      } finally {
-        // Closes the connection when the caller stops reading.
-        await reader.cancel().catch(() => undefined);
-      }
-    } catch (cause) {
-      throw cause instanceof MarketplaceError ? cause : noAnswer(cause, silence.signal, cancelled);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
   #headers({ headers, body, rawBody }: RequestOptions): Headers {
     const merged = new Headers(headers);
     if ((body !== undefined || rawBody !== undefined) && !merged.has('content-type')) {
@@ -182,6 +192,28 @@ export const rawIdOf = (resource: Identified): string => (typeof resource === 's
 
 export const idempotency = ({ idempotencyKey }: { idempotencyKey?: string } = {}): Record<string, string> =>
   idempotencyKey ? { 'Idempotency-Key': idempotencyKey } : {};
+
+async function answerOf(response: Response): Promise<HttpAnswer> {
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, text, json: parseJson(text) };
+}
+
+async function* eventsOf(body: ReadableStream<Uint8Array>, inTime: InTime): ServerEvents {
+  const reader = body.pipeThrough(new TextDecoderStream() as never).getReader() as ReadableStreamDefaultReader<string>;
+  const events: EventSourceMessage[] = [];
+  const parser = createParser({ onEvent: (event) => events.push(event) });
+  try {
+    for (;;) {
+      const { done, value } = await inTime(SILENCE_MS, () => reader.read());
+      if (done) return;
+      parser.feed(value);
+      yield* events.splice(0);
+    }
+  } finally {
+    // Closes the connection when the caller stops reading.
+    await reader.cancel().catch(() => undefined);
+  }
+}
 
 function envelopeOf(answer: HttpAnswer): Envelope {
   if (answer.status < 200 || answer.status > 299) throw errorOf(answer);

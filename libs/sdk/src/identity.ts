@@ -6,21 +6,27 @@ import type { Wallet } from './wallets.js';
 /** The parts of a challenge other than the wallet and the purpose. */
 export interface ProofOptions extends Cancellable {
   agentId?: string;
+  /** The code of the human who claims the agent of this client. */
+  claimCode?: string;
   /** The EVM chain on which a contract wallet is deployed. */
   chainId?: number;
 }
+
+/** Sees the message before the wallet signs it, and throws if it shall not. */
+export type Confirm = (message: string) => Promise<void> | void;
 
 /** Requests a challenge and signs it. */
 export async function proveWallet(
   http: HttpClient,
   wallet: Wallet,
   purpose: Api.ChallengePurpose,
-  { agentId, chainId, signal }: ProofOptions = {},
+  { agentId, claimCode, chainId, signal, confirm }: ProofOptions & { confirm?: Confirm } = {},
 ): Promise<{ proof: Api.WalletProof; challenge: Api.Challenge }> {
   const challenge = await http.data<Api.Challenge>('POST', '/auth/challenge', {
     signal,
-    body: { wallet_address: wallet.address, purpose, agent_id: agentId, chain_id: chainId },
+    body: { wallet_address: wallet.address, purpose, agent_id: agentId, claim_code: claimCode, chain_id: chainId },
   });
+  await confirm?.(challenge.message);
   const signature = await wallet.sign(challenge.message);
   return { proof: { wallet_address: wallet.address, signature, nonce: challenge.nonce }, challenge };
 }
@@ -56,6 +62,17 @@ export async function claimAgent(
     signal,
     body: { nonce: proof.nonce, signature: proof.signature },
   });
+}
+
+/** Lets the agent of this client be claimed by the human who made the code. */
+export async function agreeToClaim(
+  http: HttpClient,
+  code: string,
+  wallet: Wallet,
+  { confirm, signal }: Cancellable & { confirm?: Confirm },
+): Promise<Api.Claim> {
+  const { proof } = await proveWallet(http, wallet, 'claim', { claimCode: code, confirm, signal });
+  return http.data('POST', '/me/claim', { signal, body: { nonce: proof.nonce, signature: proof.signature } });
 }
 
 /** The wallets of this client's account. */

@@ -21,6 +21,8 @@ const USDC: Record<string, string> = {
 export interface PayableChain {
   /** The contract of USDC on a chain that is not in the issuer's list. */
   usdc?: string;
+  /** Whether the wallet has approved Permit2 for USDC there, which `upto` pays by. */
+  permit2?: boolean;
 }
 
 /** The chains on which a payer may pay, by CAIP-2 network. It pays on no other. */

@@ -1,14 +1,25 @@
-import { LogicalCall, type CallContext, type CallOptions, type CallResult } from './call.js';
+import { LogicalCall, serialised, type CallBody, type CallContext, type CallOptions, type CallResult } from './call.js';
+import type { CallJob } from './call-job.js';
 import { systemClock, type Clock } from './clock.js';
 import { followEvents, type EventOptions } from './events.js';
 import { HttpClient, idempotency, idOf, listedPriceOf } from './http.js';
 import type { Cancellable, HttpAnswer, Identified, Method, PricedListing, RequestOptions } from './http.js';
-import { claimAgent, openSession, proveWallet, recoverAccount, Wallets } from './identity.js';
+import {
+  agreeToClaim,
+  claimAgent,
+  openSession,
+  proveWallet,
+  recoverAccount,
+  Wallets,
+  type Confirm,
+} from './identity.js';
 import { RecentPayments, type PaymentStore } from './payer.js';
 import { solveProofOfWork, type ProofOfWorkOptions } from './proof-of-work.js';
+import type { AnswerStream } from './stream.js';
 import { statementOperations } from './statements.js';
 import { paymentOperations, subscribe, subscriptionOperations, type SubscribeOptions } from './subscriptions.js';
 import type * as Api from './types.js';
+import { webhookOperations } from './webhooks.js';
 import type { Wallet } from './wallets.js';
 
 export interface MarketplaceOptions {
@@ -110,6 +121,16 @@ export class Marketplace {
   /** Claims an agent for the human of this client. */
   claim(agent: Identified, agentWallet: Wallet, options: Cancellable = {}): Promise<Api.Claim> {
     return claimAgent(this.#http, agent, agentWallet, options);
+  }
+
+  /** Begins to claim an agent, which finishes it with `agreeToClaim`. */
+  claimCode(agent: Identified, options?: Cancellable): Promise<Api.ClaimCode> {
+    return this.#http.data('POST', `/agents/${idOf(agent)}/claim-code`, options);
+  }
+
+  /** Lets the agent of this client be claimed by the human who made the code. */
+  agreeToClaim(code: string, wallet: Wallet, options: Cancellable & { confirm?: Confirm } = {}): Promise<Api.Claim> {
+    return agreeToClaim(this.#http, code, wallet, options);
   }
 
   /** Returns the same client with another credential, which is sent exactly as given. */
@@ -217,16 +238,44 @@ export class Marketplace {
    * paying has the `relayRequestId` to resume with. A client without a key calls without an account, which only
    * `x402Payer` can pay for.
    */
-  call<T = unknown>(listing: PricedListing, body: object, options: CallOptions = {}): Promise<CallResult<T>> {
+  async call<T = unknown>(listing: PricedListing, body: CallBody, options: CallOptions = {}): Promise<CallResult<T>> {
+    return (await this.#calling<T>(listing, body, options)).run();
+  }
+
+  /**
+   * The same for a listing that answers with a stream, whose events it returns as they come. A lost connection is joined
+   * again, and each event is given once. `call` returns them together, when the stream is over.
+   */
+  async stream<T = unknown>(
+    listing: PricedListing,
+    body: CallBody,
+    options: CallOptions = {},
+  ): Promise<AnswerStream<T>> {
+    return (await this.#calling<T>(listing, body, options)).stream();
+  }
+
+  /**
+   * The same for a listing whose seller takes the call and delivers later: returns at once, with what the seller says
+   * while it works. `call` waits for the delivery, too, for `timeoutMs`.
+   */
+  async job<T = unknown>(
+    listing: PricedListing,
+    body: CallBody,
+    options: CallOptions = {},
+  ): Promise<CallJob<CallResult<T>>> {
+    return (await this.#calling<T>(listing, body, options)).job();
+  }
+
+  async #calling<T>(listing: PricedListing, body: CallBody, options: CallOptions): Promise<LogicalCall<T>> {
     const context: CallContext = {
       http: this.#http,
       clock: this.#options.clock ?? systemClock,
       store: this.#payments,
       path: `/${this.#http.hasCredential ? 'gateway' : 'x402'}/${idOf(listing)}`,
-      body: JSON.stringify(body),
+      ...(await serialised(body)),
       listedPriceUsd: listedPriceOf(listing),
     };
-    return new LogicalCall<T>(context, options).run();
+    return new LogicalCall<T>(context, options);
   }
 
   readonly gatewayRequests = {
@@ -238,6 +287,10 @@ export class Marketplace {
 
     get: (request: Identified, options?: Cancellable): Promise<Api.GatewayRequestDetail> =>
       this.#http.data('GET', `/gateway-requests/${idOf(request)}`, options),
+
+    /** Asks the seller of a job to stop. */
+    cancel: (request: Identified, options?: Cancellable): Promise<Api.CancelledCall> =>
+      this.#http.data('DELETE', `/gateway-requests/${idOf(request)}`, options),
   };
 
   /**
@@ -247,6 +300,8 @@ export class Marketplace {
   events(options: EventOptions = {}): AsyncGenerator<Api.AccountEvent, void, undefined> {
     return followEvents({ http: this.#http, clock: this.#options.clock ?? systemClock }, options);
   }
+
+  readonly webhooks = webhookOperations(() => this.#http);
 
   readonly ledger = {
     list: (query?: Api.LedgerQuery, options?: Cancellable): Promise<Api.Page<Api.LedgerEntry>> =>

@@ -26,6 +26,8 @@ function signed(
       'X-Market-Listing-Id': 'listing-1',
       'X-Market-Buyer-Id': 'buyer-1',
       'X-Market-Attempt': '2',
+      'X-Market-Deadline': String(NOW / 1000 + 30),
+      'X-Market-Max-Response-Bytes': '1048576',
     },
   };
 }
@@ -51,6 +53,9 @@ describe('verifyRequest', () => {
           listingId: 'listing-1',
           buyerId: 'buyer-1',
           attempt: 2,
+          deadline: new Date(NOW + 30_000),
+          maxResponseBytes: 1_048_576,
+          job: null,
         });
       }),
     );

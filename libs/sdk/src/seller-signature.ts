@@ -22,10 +22,17 @@ export interface SignedRequest {
 export interface SellerCall {
   requestId: string;
   timestamp: Date;
-  event: 'gateway.call' | 'endpoint.test';
+  /** `gateway.job_status` asks whether a job is done, and `gateway.cancel` says that its buyer asks to cancel it. */
+  event: 'gateway.call' | 'endpoint.test' | 'gateway.job_status' | 'gateway.cancel';
   listingId: string | null;
   buyerId: string | null;
   attempt: number;
+  /** When the whole answer, or of a stream its first event, must have arrived; else it is neither delivered nor charged. */
+  deadline: Date | null;
+  /** The same holds for an answer that is longer. Of a listing that answers with files or streams, it is their limit. */
+  maxResponseBytes: number | null;
+  /** Where and until when the answer may be delivered, if this call is answered with a job. */
+  job: { url: string; deadline: Date } | null;
 }
 
 const SECRET_PREFIX = 'whsec_';
@@ -58,9 +65,11 @@ export function verifyRequest(request: SignedRequest): SellerCall {
   }
 
   const event = header('x-market-event') ?? 'gateway.call';
-  if (event !== 'gateway.call' && event !== 'endpoint.test') {
+  if (!isEvent(event)) {
     throw new SignatureError('malformed_header', 'X-Market-Event names no event of this version.');
   }
+  const [deadline, maxResponseBytes] = [header('x-market-deadline'), header('x-market-max-response-bytes')];
+  const jobUrl = header('x-market-job-url');
   return {
     requestId,
     timestamp: new Date(Number(timestamp) * 1000),
@@ -68,10 +77,23 @@ export function verifyRequest(request: SignedRequest): SellerCall {
     listingId: header('x-market-listing-id') ?? null,
     buyerId: header('x-market-buyer-id') ?? null,
     attempt: Number(header('x-market-attempt') ?? 1),
+    deadline: deadline === undefined ? null : new Date(Number(deadline) * 1000),
+    maxResponseBytes: maxResponseBytes === undefined ? null : Number(maxResponseBytes),
+    job:
+      jobUrl === undefined ? null : { url: jobUrl, deadline: new Date(Number(header('x-market-job-deadline')) * 1000) },
   };
 }
 
-function sign(secret: string, requestId: string, timestamp: string, rawBody: string | Uint8Array): string {
+const EVENTS: readonly SellerCall['event'][] = [
+  'gateway.call',
+  'endpoint.test',
+  'gateway.job_status',
+  'gateway.cancel',
+];
+const isEvent = (event: string): event is SellerCall['event'] => (EVENTS as readonly string[]).includes(event);
+
+/** Of Standard Webhooks. */
+export function sign(secret: string, requestId: string, timestamp: string, rawBody: string | Uint8Array): string {
   const key = secret.startsWith(SECRET_PREFIX) ? Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64') : undefined;
   // Anybody could sign with an empty or short key.
   if (!key || key.length < MIN_SECRET_BYTES)

@@ -9,30 +9,33 @@ export interface StatementOptions extends Cancellable {
   agentId?: string;
 }
 
-/** Months of the account's ledger, each named `yyyy-mm` and of UTC, with all their entries, newest first. */
+/**
+ * Periods of the account's ledger, of UTC, with all their entries, newest first. A period is named as in `2026-11`,
+ * `2026-Q4`, `2026` or `2026-11-03--2026-11-20`.
+ */
 export const statementOperations = (http: () => HttpClient) => ({
-  async get(month: string, options?: StatementOptions): Promise<Api.MonthlyStatement> {
-    const pages = (await allPages(http(), month, 'json', options)).map(({ json }) => json as Api.Statement);
+  async get(period: string, options?: StatementOptions): Promise<Api.MonthlyStatement> {
+    const pages = (await allPages(http(), period, 'json', options)).map(({ json }) => json as Api.Statement);
     return { ...pages[0]!.statement, entries: pages.flatMap(({ data }) => data) };
   },
 
   /** The entries as CSV, with one header line. */
-  async csv(month: string, options?: StatementOptions): Promise<string> {
-    const [first, ...more] = (await allPages(http(), month, 'csv', options)).map(({ text }) => text);
+  async csv(period: string, options?: StatementOptions): Promise<string> {
+    const [first, ...more] = (await allPages(http(), period, 'csv', options)).map(({ text }) => text);
     return [first, ...more.map((page) => page.slice(page.indexOf('\r\n') + 2))].join('');
   },
 });
 
 async function allPages(
   http: HttpClient,
-  month: string,
+  period: string,
   format: 'json' | 'csv',
   { agentId, signal }: StatementOptions = {},
 ): Promise<HttpAnswer[]> {
   const pages: HttpAnswer[] = [];
   for (let cursor: string | undefined; ;) {
     const query = { format, limit: PAGE, agent_id: agentId, cursor };
-    const page = await http.send('GET', `/statements/${encodeURIComponent(month)}`, { query, signal });
+    const page = await http.send('GET', `/statements/${encodeURIComponent(period)}`, { query, signal });
     if (page.status !== 200) throw errorOf(page);
     pages.push(page);
     // In a CSV answer only this header contains the cursor.

@@ -15,7 +15,13 @@ type Body<Name extends Operation> = operations[Name] extends { requestBody?: inf
 type Query<Name extends Operation> = operations[Name] extends { parameters: { query?: infer Parameters } }
   ? NonNullable<Parameters>
   : never;
-type OfferOf<Name extends Operation> = Data<Name, 402> extends { payment: infer Offer } ? Offer : never;
+/** A 402 may also ask for a subscription, and then has no offer. */
+type OfferOf<Name extends Operation> =
+  Json<operations[Name]['responses'][402 & keyof operations[Name]['responses']]> extends {
+    data?: { payment: infer Offer };
+  }
+    ? Offer
+    : never;
 type Proofless<Given> = Omit<Given, 'proof' | 'pow_nonce' | 'challenge'>;
 
 /** Every path with its operations, for clients that are typed by paths. */
@@ -43,9 +49,13 @@ export interface RecoveredAccount extends Data<'recover'> {}
 /** A human operator who is signed in. */
 export interface Session extends Data<'openSession'> {}
 export interface Claim extends Data<'claimAgent'> {}
-export interface AgentProfile extends Data<'getProfile'> {}
+export interface ClaimCode extends Data<'createClaimCode'> {}
+/** Only a human may be without a wallet. */
+export interface AgentProfile extends Data<'getProfile'> {
+  wallet_address: string;
+}
 /** A signed challenge. */
-export type WalletProof = Body<'openSession'>;
+export type WalletProof = Omit<Body<'openSession'>, 'link'>;
 export interface LinkedWallet extends Data<'getWallet'> {}
 export type WalletSummary = AgentProfile['wallets'][number];
 export type WalletCapability = LinkedWallet['capabilities'][number];
@@ -78,6 +88,15 @@ export type ListingQuery = Omit<Query<'searchListings'>, 'min_price' | 'max_pric
 };
 /** An event that concerns an account. */
 export interface AccountEvent extends Item<'listEvents'> {}
+export interface Webhook extends Item<'listWebhooks'> {}
+export type CreateWebhook = Body<'createWebhook'>;
+export interface CreatedWebhook extends Data<'createWebhook'> {}
+export type UpdateWebhook = Body<'updateWebhook'>;
+export interface DeletedWebhook extends Data<'deleteWebhook'> {}
+export interface RotatedWebhookSecret extends Data<'rotateWebhookSecret'> {}
+export interface WebhookTest extends Data<'testWebhook'> {}
+export interface WebhookDelivery extends Item<'listWebhookDeliveries'> {}
+export type WebhookDeliveryQuery = Query<'listWebhookDeliveries'>;
 /** A listing in the results of search. */
 export interface Listing extends Item<'searchListings'> {}
 export interface ListingDetail extends Data<'getListing'> {}
@@ -136,12 +155,23 @@ export type Fees = CallOffer['fees'];
 export interface GatewayResult<T = unknown> extends Omit<Data<'executeCall'>, 'seller_response'> {
   seller_response: T;
 }
+/** What this client adds to the result of a call. */
+export interface CallFacts {
+  /** The payment of the call; null when the call was free, or when its key was answered from an earlier call. */
+  relayRequestId: string | null;
+  idempotencyKey: string;
+  /** The settlement of a signed payment, once it is charged. */
+  settlement: X402Settlement | null;
+}
 export type ChargedAmount = GatewayResult['charged_amount'];
 export type CentFees = GatewayResult['fees'];
-export interface PendingCall extends Data<'executeCall', 202> {}
+/** A payment that is not final, or a call that its seller works on. */
+export type PendingCall = Data<'executeCall', 202>;
+export type WorkingCall = Extract<PendingCall, { status: 'working' }>;
 export interface GatewayRequest extends Item<'listGatewayRequests'> {}
 /** A call with every attempt at its delivery. */
 export interface GatewayRequestDetail extends Data<'getGatewayRequest'> {}
+export type CancelledCall = Data<'cancelCall', 202>;
 export type GatewayRequestStatus = GatewayRequest['status'];
 export type GatewayRequestQuery = Query<'listGatewayRequests'>;
 export type Party = GatewayRequest['buyer'];

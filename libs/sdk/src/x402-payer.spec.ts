@@ -1,8 +1,11 @@
+import { permit2WitnessTypes, uptoPermit2WitnessTypes } from '@x402/evm';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
+import { UptoEvmScheme } from '@x402/evm/upto/client';
 import { recoverTypedDataAddress } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import type { Offer, X402Requirements } from './types.js';
 import { x402Payer } from './x402-payer.js';
+import { evmWallet } from './wallets.js';
 
 const NETWORK = 'eip155:84532';
 const ID = `0x${'ab'.repeat(32)}`;
@@ -86,8 +89,49 @@ describe('x402Payer', () => {
     expect(other.payload.authorization.nonce).not.toBe(first.payload.authorization.nonce);
   });
 
+  describe('by Permit2', () => {
+    const key = generatePrivateKey();
+    const own = evmWallet(key);
+    const facilitatorAddress = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C';
+    const upto = { ...requirements, scheme: 'upto', extra: { ...requirements.extra, facilitatorAddress } };
+    const exact = { ...requirements, extra: { ...requirements.extra, assetTransferMethod: 'permit2' } };
+
+    it.each([
+      ['upto', upto, UptoEvmScheme, uptoPermit2WitnessTypes],
+      ['exact', exact, ExactEvmScheme, permit2WitnessTypes],
+    ] as const)('signs %s as the stock client does', async (_scheme, asked, Scheme, types) => {
+      const { headers } = await x402Payer(own, { [NETWORK]: { permit2: true } }).prepare(asking(asked));
+      const { payload } = JSON.parse(Buffer.from(headers!['PAYMENT-SIGNATURE']!, 'base64').toString()) as {
+        payload: { signature: `0x${string}`; permit2Authorization: Record<string, never> };
+      };
+      const stock = await new Scheme(privateKeyToAccount(key)).createPaymentPayload(2, asked as never);
+      const { nonce: _, deadline: _at, ...same } = stock.payload['permit2Authorization'] as Record<string, unknown>;
+      expect(payload.permit2Authorization).toMatchObject(same);
+      const signer = await recoverTypedDataAddress({
+        domain: { name: 'Permit2', chainId: 84532, verifyingContract: '0x000000000022D473030F116dDEE9F6B43aC78BA3' },
+        types: types as typeof uptoPermit2WitnessTypes,
+        primaryType: 'PermitWitnessTransferFrom',
+        message: payload.permit2Authorization as never,
+        signature: payload.signature,
+      });
+      expect(signer.toLowerCase()).toBe(own.address.toLowerCase());
+    });
+
+    it('pays what was used where it may, and the whole price where it may not', async () => {
+      const both: Offer = { ...asking(), x402: { ...asking().x402!, accepts: [upto, requirements] } };
+      const schemeOf = async (chain: { permit2?: boolean }): Promise<string> => {
+        const { headers } = await x402Payer(own, { [NETWORK]: chain }).prepare(both);
+        const { accepted } = JSON.parse(Buffer.from(headers!['PAYMENT-SIGNATURE']!, 'base64').toString()) as Payload;
+        return accepted.scheme;
+      };
+      expect(await Promise.all([{ permit2: true }, {}].map(schemeOf))).toEqual(['upto', 'exact']);
+      expect(x402Payer(own, { [NETWORK]: {} }).canPay(asking(exact))).toBe(false);
+    });
+  });
+
   it.each([
-    ['another scheme', { scheme: 'upto' }],
+    ['another scheme', { scheme: 'batch-settlement' }],
+    ['upto, where Permit2 is not approved', { scheme: 'upto' }],
     ['a network that is not allowed', { network: 'eip155:8453', asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913' }],
     ['a token that is not USDC', { asset: '0x4200000000000000000000000000000000000006' }],
     ['a token without a domain', { extra: { relayRequestId: ID } }],
@@ -97,8 +141,8 @@ describe('x402Payer', () => {
     await expect(payer.prepare(asking(changes))).rejects.toThrow('may sign');
   });
 
-  it('does not sign for longer than an hour, nor where nothing is to be signed', async () => {
-    await expect(payer.prepare(asking({ maxTimeoutSeconds: 3601 }))).rejects.toThrow('3601 seconds');
+  it('does not sign for longer than a job of a day takes, nor where nothing is to be signed', async () => {
+    await expect(payer.prepare(asking({ maxTimeoutSeconds: 86_521 }))).rejects.toThrow('86521 seconds');
     expect(payer.canPay({ ...asking(), x402: null })).toBe(false);
   });
 

@@ -51,6 +51,15 @@ export class FakeGateway {
   /** The money comes too late: the paid repeat is answered with a fresh offer. */
   paymentsComeLate = false;
   retryHeaders: Record<string, string> = {};
+  /** What the seller answers with instead, if it is asked for events. */
+  events: { data: string; event?: string; id?: string }[] | undefined;
+  /** After how many events a connection is cut, a stream at a time. */
+  readonly cuts: (number | undefined)[] = [];
+  attempt = 1;
+  /** Whether the stream can be read again by GET. */
+  keepsContent = true;
+  /** Streams whose reader hung up. */
+  hungUp = 0;
   /** What becomes of an offer on its way. */
   tamper: (offer: Offer) => void = () => undefined;
 
@@ -97,13 +106,40 @@ export class FakeGateway {
     }
     const answer = this.#answer(seen);
     if (fault === 'lose_answer') return void response.destroy();
+    const isStream = this.events && answer.status === 200 && seen.headers.accept === 'text/event-stream';
+    if (isStream && String(answer.body).includes('"billable":true')) return this.#stream(seen, response);
     write(response, answer);
   }
 
   #answer(seen: SeenRequest): Answer {
     if (seen.path.startsWith('/api/v1/sandbox/')) return this.#takePayment(seen);
     if (seen.path === '/api/v1/payment-routes') return { status: 200, body: { success: true, data: ROUTES } };
+    if (seen.path === '/api/v1/gateway-requests/request-1/content')
+      return this.keepsContent ? { status: 200, body: result(true, 200, null) } : refusal(404, 'NOT_FOUND');
     return this.#call(seen);
+  }
+
+  #stream({ headers }: SeenRequest, response: ServerResponse): void {
+    const frame = (event: string | undefined, data: string, id?: string): void =>
+      void response.write(
+        `${event ? `event: ${event}\n` : ''}${id ? `id: ${id}\n` : ''}data: ${data.replaceAll('\n', '\ndata: ')}\n\n`,
+      );
+    response.on('close', () => void (this.hungUp += response.writableFinished ? 0 : 1));
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    frame('market.open', JSON.stringify({ request_id: 'request-1', attempt: this.attempt }));
+    const from = this.events!.findIndex(({ id }) => id && id === headers['last-event-id']) + 1;
+    const cut = this.cuts.shift();
+    for (const { event, data, id } of this.events!.slice(from, cut === undefined ? undefined : from + cut)) {
+      response.write(':\n\n');
+      frame(event, data, id);
+    }
+    if (cut === Infinity) return;
+    if (cut !== undefined && cut % 2 === 0) return void response.socket!.end();
+    if (cut !== undefined) return void response.end();
+    const { data } = JSON.parse(result(true, 200, null)) as { data: object };
+    const facts = { ...data, seller_response: undefined, events: this.events!.length, outcome: 'completed' };
+    frame('market.result', JSON.stringify(facts), 'market.end');
+    response.end();
   }
 
   #takePayment({ path }: SeenRequest): Answer {

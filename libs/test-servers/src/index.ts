@@ -8,6 +8,7 @@ export * from './nats-server.js';
 export * from './nginx.js';
 export * from './own-process.js';
 export * from './pgbouncer.js';
+export * from './pgvector.js';
 export * from './postgres-proxy.js';
 export * from './redis-server.js';
 export * from './solana-node.js';

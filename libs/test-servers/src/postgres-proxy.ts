@@ -22,6 +22,11 @@ export interface PostgresProxy {
    * function is called, which ends the connections of that time.
    */
   cut(): () => void;
+  /**
+   * Is asked at each COMMIT of a client whether its connection is lost `before` the server has the COMMIT, or `after`,
+   * so that nobody but the server knows that it is done.
+   */
+  loseAtCommit: () => 'before' | 'after' | undefined;
   stop(): Promise<void>;
 }
 
@@ -46,8 +51,12 @@ export async function startPostgresProxy(serverUrl: string, { delayMs = 0 } = {}
     }
     client.on('data', (bytes) => {
       if (isCut) return;
-      recorder.asked(bytes);
-      server.write(bytes);
+      const lost = recorder.asked(bytes) ? proxy.loseAtCommit() : undefined;
+      if (lost !== 'before') server.write(bytes);
+      if (!lost) return;
+      // The server reads what it was sent to its end.
+      server.removeAllListeners('data').resume().end();
+      client.destroy();
     });
     server.on('data', (bytes) => {
       if (isCut) return;
@@ -58,7 +67,7 @@ export async function startPostgresProxy(serverUrl: string, { delayMs = 0 } = {}
       if (delayMs === 0) forward();
       else setTimeout(forward, delayMs);
     });
-    client.once('close', () => isCut || server.destroy());
+    client.once('close', () => isCut || server.writableEnded || server.destroy());
     server.once('close', () => isCut || client.destroy());
   });
   listener.listen(0, '127.0.0.1');
@@ -66,10 +75,11 @@ export async function startPostgresProxy(serverUrl: string, { delayMs = 0 } = {}
   const url = new URL(serverUrl);
   url.hostname = '127.0.0.1';
   url.port = String((listener.address() as { port: number }).port);
-  return {
+  const proxy: PostgresProxy = {
     url: url.href,
     transactions,
     forget: () => void transactions.splice(0),
+    loseAtCommit: () => undefined,
     cut() {
       isCut = true;
       return () => {
@@ -83,6 +93,7 @@ export async function startPostgresProxy(serverUrl: string, { delayMs = 0 } = {}
       await once(listener, 'close');
     },
   };
+  return proxy;
 }
 
 /** Reads both directions of one connection. Source: postgresql.org/docs/current/protocol-message-formats.html. */
@@ -99,7 +110,9 @@ class Recorder {
 
   constructor(private readonly transactions: RecordedTransaction[]) {}
 
-  asked(bytes: Buffer): void {
+  /** @returns whether a COMMIT is among them. */
+  asked(bytes: Buffer): boolean {
+    let isCommit = false;
     for (const { type, body } of this.fromClient.read(bytes)) {
       if (!this.isStarted) {
         if (body.readUInt32BE(0) === SSL_REQUEST) continue;
@@ -111,10 +124,12 @@ class Recorder {
       const [first = '', second = ''] = body.toString().split('\0', 2);
       if (type === 'P') this.texts.set(first, second);
       if (type === 'B') this.bound = second;
-      if (type === 'E') this.record(this.bound || this.texts.get('')!);
-      if (type === 'Q') this.record(first);
+      const statement = type === 'E' ? this.bound || this.texts.get('')! : type === 'Q' ? first : undefined;
+      if (statement !== undefined) this.record(statement);
+      isCommit ||= statement === 'COMMIT';
       if (type === 'S' || type === 'Q') this.awaited += 1;
     }
+    return isCommit;
   }
 
   answered(bytes: Buffer): void {

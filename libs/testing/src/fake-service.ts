@@ -1,5 +1,5 @@
 import { topology, type InputOf, type OutputOf, type RequestContract, type ServiceName } from '@market/contracts';
-import { HandleRequest, type Link, type RequestContext, type Transport } from '@market/messaging';
+import { serveRequest, type Link, type RequestContext, type Transport } from '@market/messaging';
 
 /** Connects a service that answers one of its requests with a function, without a container. */
 export async function connectFake<C extends RequestContract>(
@@ -9,9 +9,7 @@ export async function connectFake<C extends RequestContract>(
   answer: (input: InputOf<C>, context: RequestContext) => OutputOf<C> | Promise<OutputOf<C>>,
 ): Promise<Link> {
   const link = await transport.connect(name, topology[name]);
-  const handler = { value: async (input: InputOf<C>, context: RequestContext) => answer(input, context) };
-  HandleRequest(contract)({}, 'answer', handler);
-  link.server.getHandlers().set(contract.subject, handler.value);
+  serveRequest(link.server, contract, async (input, context) => answer(input, context));
   link.server.listen(() => undefined);
   return link;
 }

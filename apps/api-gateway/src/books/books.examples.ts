@@ -33,6 +33,7 @@ export const entryExample: OutputOf<typeof listLedger>['items'][number] = {
   transaction_hash: TRANSACTION_HASH,
   network: 'eip155:84532',
   wallet: '0x52908400098527886E0F7030069857D2E4169EE7',
+  usage: null,
   created_at: LATER,
 };
 

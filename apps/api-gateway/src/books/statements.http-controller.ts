@@ -49,10 +49,11 @@ export class StatementsHttpController {
   @Get(':month')
   @RequireScope('read', { owners: true })
   @Operation({
-    summary: "A month of the account's ledger",
+    summary: "A month, quarter, year or some days of the account's ledger",
     description:
       'Opening and closing balances, totals, and the entries in data, newest first and page by page, each with ' +
-      'its transaction and wallet; the sums are those of the entries, to the micro. The month is yyyy-mm, of UTC. ' +
+      'its transaction and wallet; the sums are those of the entries, to the micro. The period, of UTC, is 2026-11, ' +
+      '2026-Q4, 2026 or, both days included, 2026-11-03--2026-11-20. ' +
       'format=csv, or Accept: text/csv, answers the page of entries as GET /ledger does.',
     asks: [getStatement],
     query: statementQuery,

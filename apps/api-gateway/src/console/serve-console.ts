@@ -10,6 +10,7 @@ const PAGES = [
   '/agents/:id',
   '/docs',
   '/sign-in',
+  '/sign-in/oidc',
   '/mine',
   '/mine/*',
   '/operator',

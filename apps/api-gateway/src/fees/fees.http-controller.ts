@@ -11,8 +11,8 @@ import { z } from 'zod';
 import { answerPending, ApiPaymentPending } from '../gateway/payment-pending.js';
 import { askToPay, type PaymentRequest } from '../gateway/payment-required.js';
 import { ApiPaymentRequired, askedToPay, keylessRequiredSchema } from '../gateway/payment-required.openapi.js';
-import { readPaymentSignature } from '../gateway/payment-signature.js';
-import { headerOf, paymentRequiredOf, sendRequirements, settledOf } from '../gateway/x402.js';
+import { readPayment } from '../gateway/mpp.js';
+import { paymentRequiredOf, sendRequirements, sendSettlement } from '../gateway/x402.js';
 import { RequireScope } from '../http/access.js';
 import { bodyOrNoneOf } from '../http/body.js';
 import { CurrentContext } from '../http/current-context.decorator.js';
@@ -115,12 +115,12 @@ export class FeesHttpController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const { authorization, network } = readPaymentSignature(request.headers) ?? {};
+    const { authorization, network, rejection } = readPayment(request, this.url);
     const amountMicros = amount_usd === undefined ? undefined : microsFromUsdNumber(amount_usd)!.toString();
     const outcome = await this.bus.request(payFees, { amountMicros, authorization }, request.context);
     switch (outcome.outcome) {
       case 'paid':
-        reply.header('payment-response', headerOf(settledOf(outcome.transfer)));
+        sendSettlement(outcome.transfer, reply);
         return success(paidView(outcome));
       case 'pending':
         return answerPending(
@@ -133,7 +133,7 @@ export class FeesHttpController {
           reply,
         );
       case 'payment_required':
-        return this.askToPay(outcome, reply);
+        return this.askToPay({ ...outcome, reason: outcome.reason ?? rejection?.reason }, reply);
     }
   }
 

@@ -10,21 +10,34 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Public } from '../http/access.js';
 import { requestInvalid } from '../http/edge-refusals.js';
 import { guidanceLinks } from '../http/error-body.js';
+import { carriesSignature } from '../http/payment-headers.js';
 import { RateLimiter } from '../http/rate-limiter.js';
 import { refOr } from '../http/values.js';
 import { jsonSchemaOf, objectSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { bazaarOf, callUrl, serviceNameOf } from '../x402/bazaar-resource.js';
-import { ApiPending, callAnswer } from './call-answer.openapi.js';
+import { AnswerFiles } from './answer-files.js';
+import { AnswerStreams } from './answer-streams.js';
+import { ApiPending, ApiStreamPlace, callAnswer } from './call-answer.openapi.js';
 import { readCallHeaders } from './call-headers.js';
 import { keylessRequest } from './call-payment-required.js';
 import { keylessExample, keylessOfferExample } from './gateway.examples.js';
 import { paymentInfo } from './gateway.openapi.js';
+import { readPayment } from './mpp.js';
 import { signedOffers } from './offer-receipt.js';
 import { askToPay } from './payment-required.js';
 import { ApiPaymentRequired, askedToPay, keylessRequired } from './payment-required.openapi.js';
-import { PAYMENT_SIGNATURE, readPaymentSignature } from './payment-signature.js';
-import { contextOf, MAX_BODY_BYTES, pendingIfLost, sendAnswer, sendPending } from './send-answer.js';
+import { PAYMENT_SIGNATURE } from './payment-signature.js';
+import {
+  CALL_RULES,
+  contextOf,
+  pendingIfLost,
+  sendAnswer,
+  sendPending,
+  sendStream,
+  sendWorking,
+  sentBodyOf,
+} from './send-answer.js';
 import { paymentRequiredOf, sendRequirements } from './x402.js';
 
 type Unpaid = Extract<OutputOf<typeof executeKeylessCall>, { outcome: 'payment_required' }>;
@@ -47,6 +60,8 @@ export class ExecuteKeylessCallHttpController {
 
   constructor(
     private readonly bus: MessageBus,
+    private readonly files: AnswerFiles,
+    private readonly streams: AnswerStreams,
     private readonly limiter: RateLimiter,
     @Inject(platformConfig.token) { publicUrl }: ConfigOf<typeof platformConfig>,
   ) {
@@ -55,7 +70,7 @@ export class ExecuteKeylessCallHttpController {
   }
 
   @Post(':listingId')
-  @Public({ body: 'opaque', anyType: true, bodyLimitBytes: MAX_BODY_BYTES, waitsForSeller: true, rate: 'calls' })
+  @Public(CALL_RULES)
   @Operation({
     summary: 'Call a listing without a key, paying with x402',
     description:
@@ -75,26 +90,34 @@ export class ExecuteKeylessCallHttpController {
       'body is not taken: that request gets the outcome of the first.',
   )
   @ApiPaymentRequired(toSign, 'data.payment.x402')
+  @ApiStreamPlace()
   @ApiExtension('x-payment-info', paymentInfo)
   async executeKeylessCall(
     @Param('listingId') listingId: string,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const { paymentIdentifier, relayRequestId, authorization, payer, network } =
-      readPaymentSignature(request.headers) ?? {};
+    const { paymentIdentifier, relayRequestId, authorization, payer, network, rejection } = readPayment(
+      request,
+      this.publicUrl,
+    );
     if (payer !== undefined) await this.limiter.acquireForPayer(request, payer);
-    const input = { listingRef: refOf(listingId), body: (request.body as string | undefined) ?? '', authorization };
+    const input = { listingRef: refOf(listingId), ...sentBodyOf(request), authorization };
     const outcome = await this.bus
       .request(executeKeylessCall, input, contextOf(request, paymentIdentifier))
       .catch(pendingIfLost(relayRequestId));
+    const views = { files: this.files, streams: this.streams, hasKey: false };
     switch (outcome.outcome) {
       case 'answered':
-        return sendAnswer(outcome, reply);
+        return sendAnswer(outcome, views, request, reply);
+      case 'streaming':
+        return sendStream(outcome, views, relayRequestId, request, reply);
+      case 'working':
+        return sendWorking(outcome, reply);
       case 'pending':
         return sendPending(outcome, network, reply);
       case 'payment_required':
-        return this.askToPay(outcome, request, reply);
+        return this.askToPay({ ...outcome, rejection: outcome.rejection ?? rejection }, request, reply);
     }
   }
 
@@ -113,7 +136,7 @@ export class ExecuteKeylessCallHttpController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    if (request.headers['payment-signature'] !== undefined)
+    if (carriesSignature(request.headers))
       throw requestInvalid([
         { field: PAYMENT_SIGNATURE, message: 'pays a call, which is a POST of its JSON body to this path' },
       ]);

@@ -83,7 +83,7 @@ export const keylessOfferExample: KeylessOffer = {
   ...unstored,
   requirements,
   retry_headers: {},
-  x402: { ...offerExample.x402[0]!, extra: { ...offerExample.x402[0]!.extra, offer: 'WyJ1V2hQ…' } },
+  x402: { ...offerExample.x402[0]!, extra: { ...offerExample.x402[0]!.extra, offer: 'WyJ1V2hQ' } },
 };
 
 const keylessUrl = callUrl('https://market.example', LISTING_REF);
@@ -123,6 +123,7 @@ export const gatewayRecordExample: OutputOf<typeof listGatewayRequests>['items']
   status: 'succeeded',
   billable: true,
   ...money,
+  usage: null,
   payment: {
     provider: 'sandbox',
     scheme: 'deposit',
@@ -136,6 +137,12 @@ export const gatewayRecordExample: OutputOf<typeof listGatewayRequests>['items']
   error_code: null,
   request_digest: DIGEST,
   response_digest: DIGEST,
+  kind: 'json',
+  content_type: null,
+  size: null,
+  progress: null,
+  deadline: null,
+  retry_after_seconds: null,
   created_at: LATER,
   completed_at: LATER,
 };

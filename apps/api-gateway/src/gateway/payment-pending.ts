@@ -58,18 +58,29 @@ export function answerPending<Pending extends PendingPayment>(
 
 const text: JsonSchema = { type: 'string' };
 
+const oneOf = (others: JsonSchema[], properties: Record<string, JsonSchema>): JsonSchema =>
+  others.length === 0
+    ? objectSchema(properties)
+    : {
+        description: 'What is open: repeat the same request.',
+        oneOf: [objectSchema(properties), ...others],
+        discriminator: { propertyName: 'status' },
+      };
+
 /** Documents the 202 of what is bought. */
 export const ApiPaymentPending = <Pending extends PendingPayment>(
   description: string,
   example: Pending,
   ids: Record<Exclude<keyof Pending, keyof PendingPayment>, JsonSchema>,
   reasons: readonly PendingPayment['reason'][],
+  /** What else a 202 may be. */
+  others: JsonSchema[] = [],
 ): MethodDecorator =>
   ApiAnswer(
     202,
     {
       schema: envelopeSchema(
-        objectSchema({
+        oneOf(others, {
           status: {
             type: 'string',
             const: 'pending',

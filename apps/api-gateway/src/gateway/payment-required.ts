@@ -2,6 +2,7 @@ import type { RecoveryHint } from '@market/contracts';
 import type { FastifyReply } from 'fastify';
 import { guidanceHeader, recoveryOf, type ErrorBody, type GuidanceLinks } from '../http/error-body.js';
 import { HTTP_BY_KIND } from '../http/http-status-by-kind.js';
+import { isMppClient, problemOf } from './mpp.js';
 import { PAYMENT_SIGNATURE } from './payment-signature.js';
 import { headerOf, notSettledOf } from './x402.js';
 
@@ -68,7 +69,7 @@ export function paymentRequiredBody<Data extends object>(
 }
 
 /**
- * Answers 402.
+ * Answers 402; a client of the Machine Payments Protocol gets the same body as problem details.
  * @param failedOn the network on which the facilitator refused to settle what was signed, if it came to that.
  * @returns the body.
  */
@@ -81,5 +82,8 @@ export function askToPay<Data extends object>(
   if (request.rejection !== undefined && failedOn !== undefined)
     reply.header('payment-response', headerOf(notSettledOf(request.rejection, failedOn)));
   reply.status(402).header('link', guidanceHeader(links));
-  return paymentRequiredBody(request, links);
+  const body = paymentRequiredBody(request, links);
+  if (!isMppClient(reply.request.headers)) return body;
+  reply.type('application/problem+json');
+  return { ...problemOf(body.error), ...body };
 }

@@ -74,8 +74,9 @@ export function readPaymentSignature(
 }
 
 function payerOf(payload: Record<string, unknown>): string | undefined {
-  const from = (payload.payload as { authorization?: { from?: unknown } | null } | null | undefined)?.authorization
-    ?.from;
+  type Signed = { from?: unknown } | null;
+  const signed = payload.payload as { authorization?: Signed; permit2Authorization?: Signed } | null | undefined;
+  const from = (signed?.authorization ?? signed?.permit2Authorization)?.from;
   return typeof from === 'string' && from.length <= MAX_ADDRESS_LENGTH ? from : undefined;
 }
 

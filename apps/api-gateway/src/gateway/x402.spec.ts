@@ -4,11 +4,22 @@ import { keylessExample, keylessOfferExample } from './gateway.examples.js';
 import { signedOffers } from './offer-receipt.js';
 import { paymentRequiredOf, sendRequirements, type PaymentRequired } from './x402.js';
 
-function headerOf(x402: PaymentRequired): { bytes: number; said: PaymentRequired } {
+function headerOf(x402: PaymentRequired, headers: Record<string, string> = {}) {
   let header = '';
-  sendRequirements(x402, { header: (_name: string, value: string) => (header = value) } as unknown as FastifyReply);
+  let challenge = '';
+  const reply = {
+    request: { headers },
+    header(name: string, value: string) {
+      if (name === 'payment-required') header = value;
+      else challenge = value;
+      return reply;
+    },
+  };
+  sendRequirements(x402, reply as unknown as FastifyReply);
   return {
     bytes: Buffer.byteLength(header),
+    together: Buffer.byteLength(header + challenge),
+    challenge,
     said: JSON.parse(Buffer.from(header, 'base64').toString()) as PaymentRequired,
   };
 }
@@ -29,15 +40,21 @@ describe('the header PAYMENT-REQUIRED', () => {
           example: text(300),
           chains: fc.integer({ min: 1, max: 7 }),
           signature: fc.integer({ min: 200, max: 700 }),
+          offer: fc.integer({ min: 200, max: 500 }),
+          headers: fc.constantFrom<Record<string, string>>(
+            {},
+            { origin: 'https://a.example' },
+            { authorization: 'Bearer x' },
+          ),
         }),
-        ({ name, base, example, chains, signature }) => {
+        ({ name, base, example, chains, signature, offer, headers }) => {
           const accepts = Array.from({ length: chains }, (_, n) => ({
             ...keylessOfferExample.x402,
-            extra: { ...keylessOfferExample.x402.extra, offer: 'o'.repeat(500) },
+            extra: { ...keylessOfferExample.x402.extra, offer: 'o'.repeat(offer) },
             network: `eip155:${n + 1}`,
           }));
           const info = { input: { type: 'http', method: 'POST', bodyType: 'json', body: { q: example } } };
-          const { bytes, said } = headerOf(
+          const { bytes, said, challenge, together } = headerOf(
             paymentRequiredOf(
               accepts,
               { url: `https://${'m'.repeat(base)}.example/api/v1/x402/${'s'.repeat(80)}`, description: name },
@@ -47,8 +64,11 @@ describe('the header PAYMENT-REQUIRED', () => {
                 ...signedOffers(accepts.map(() => 'j'.repeat(signature))),
               },
             ),
+            headers,
           );
           expect(bytes).toBeLessThanOrEqual(2_500);
+          expect(together).toBeLessThanOrEqual(headers.origin ? 2_500 : 3_100);
+          if (offer <= 250 && base <= 40) expect(challenge).toMatch(/^Payment id="/);
           expect(said.accepts[0]).toEqual(accepts[0]);
         },
       ),

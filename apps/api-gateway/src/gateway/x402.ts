@@ -1,12 +1,11 @@
 import type { OutputOf } from '@market/contracts';
 import type { executeCall } from '@market/contracts/gateway';
-import type { KeylessOffer, PaymentOffer } from '@market/contracts/payments-ledger';
 import type { FastifyReply } from 'fastify';
+import { challengeHeader, challengeOf, sendReceipt, type Requirements } from './mpp.js';
 import { offersOf, signedReceipt } from './offer-receipt.js';
 import { PAYMENT_IDENTIFIER, PAYMENT_IDENTIFIER_NAME } from './payment-identifier.js';
 
 type Answered = Extract<OutputOf<typeof executeCall>, { outcome: 'answered' }>;
-type Requirements = PaymentOffer['x402'][number] | KeylessOffer['x402'];
 
 export interface PaidResource {
   url: string;
@@ -42,6 +41,8 @@ export const paymentRequiredOf = (
  * take one. What a client sends back is made from this value.
  */
 const MAX_HEADER_BYTES = 2_500;
+/** The same for both headers that ask for a payment. Only a request of a page is answered with headers of CORS. */
+const MAX_BYTES_TOGETHER = { page: 2_500, program: 3_100 };
 const MAX_DESCRIPTION_LENGTH = 80;
 const MAX_EXAMPLE_BYTES = 300;
 
@@ -49,14 +50,12 @@ const MAX_EXAMPLE_BYTES = 300;
  * The header `PAYMENT-REQUIRED`: what a stock client needs to pay, within the default limits of proxies. The body of the
  * answer has everything. `accepts` are as many as fit, those on the chain that the request named first, and then their
  * signed offers.
- * @param chainId a CAIP-2 id or its reference alone.
+ * @param sorted the accepts in the order in which they are left out.
  */
-function paymentRequiredHeader(x402: PaymentRequired, chainId?: string): string {
-  const isNamed = ({ network }: Requirements): boolean =>
-    network === chainId || network.slice(network.indexOf(':') + 1) === chainId;
-  const [first, ...others] = x402.accepts.toSorted((a, b) => Number(isNamed(b)) - Number(isNamed(a)));
+function paymentRequiredHeader(x402: PaymentRequired, sorted: Requirements[], maxBytes: number): string {
+  const [first, ...others] = sorted;
   const accepts = first ? [first] : [];
-  const fits = (header: string): boolean => header.length <= MAX_HEADER_BYTES;
+  const fits = (header: string): boolean => header.length <= maxBytes;
   const headerWith = (brief: Brief, more = {}): string =>
     headerOf({ ...x402, ...brief, accepts, extensions: { ...brief.extensions, ...more } });
   const briefs = briefsOf(x402);
@@ -99,9 +98,24 @@ function briefsOf({ resource, extensions }: PaymentRequired): Brief[] {
   ];
 }
 
-/** Sends what can be signed in the header `PAYMENT-REQUIRED` too, and returns it for the body. */
+/**
+ * Sends what can be signed in headers too: in `PAYMENT-REQUIRED`, and as a challenge of the Machine Payments Protocol
+ * unless that leaves too little room for it.
+ * @param chainId a CAIP-2 id or its reference alone.
+ * @returns what the body says.
+ */
 export function sendRequirements(x402: PaymentRequired, reply: FastifyReply, chainId?: string): PaymentRequired {
-  reply.header('payment-required', paymentRequiredHeader(x402, chainId));
+  const isNamed = ({ network }: Requirements): boolean =>
+    network === chainId || network.slice(network.indexOf(':') + 1) === chainId;
+  const sorted = x402.accepts.toSorted((a, b) => Number(isNamed(b)) - Number(isNamed(a)));
+  const [challenge] = sorted.flatMap((accept) => challengeOf(accept, x402.resource.url, reply.request) ?? []);
+  const together = MAX_BYTES_TOGETHER[reply.request.headers.origin === undefined ? 'program' : 'page'];
+  const asked = challenge && challengeHeader(challenge);
+  const left = Math.min(MAX_HEADER_BYTES, together - (asked?.length ?? 0));
+  const header = paymentRequiredHeader(x402, sorted, left);
+  if (asked !== undefined && header.length <= left)
+    reply.header('www-authenticate', asked).header('payment-required', header);
+  else reply.header('payment-required', paymentRequiredHeader(x402, sorted, MAX_HEADER_BYTES));
   return x402;
 }
 
@@ -114,12 +128,13 @@ export const signable = (
 ): PaymentRequired | null =>
   accepts.length === 0 ? null : sendRequirements(paymentRequiredOf(accepts, resource, error), reply);
 
-/** The settlement, as the header `PAYMENT-RESPONSE` reports it to the client. */
-export const settledOf = ({ receipt, ...transfer }: NonNullable<Answered['transfer']>): object => ({
-  success: true,
-  ...transfer,
-  ...(receipt === undefined ? {} : { extensions: signedReceipt(receipt) }),
-});
+/** Reports the settlement in the header `PAYMENT-RESPONSE`, and in `Payment-Receipt` to whom it concerns. */
+export function sendSettlement(transfer: NonNullable<Answered['transfer']>, reply: FastifyReply): void {
+  const { receipt, ...settled } = transfer;
+  const extensions = receipt === undefined ? {} : { extensions: signedReceipt(receipt) };
+  reply.header('payment-response', headerOf({ success: true, ...settled, ...extensions }));
+  sendReceipt(transfer, reply);
+}
 export const notSettledOf = (reason: string, network: string, message?: string): object => ({
   success: false,
   errorReason: reason,

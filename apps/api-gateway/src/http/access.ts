@@ -83,15 +83,16 @@ export const RequireScope = (scope: Scope, rules: MoreRules = {}): MethodDecorat
   const { unauthorized, wrong_account_type, scope_missing } = edgeRefusals;
   return applyDecorators(
     declare({ access: scope, accounts: ['agent'], ...rules }),
-    ApiBearerAuth('api_key'),
+    ApiKeyAuth(),
     ApiRefusals({ unauthorized, wrong_account_type, scope_missing }),
   );
 };
 
+/** A key comes in one of two headers, so that Authorization can carry a payment. */
+const ApiKeyAuth = (): MethodDecorator => applyDecorators(ApiBearerAuth('api_key'), ApiSecurity('api_key_header'));
+
 const documentCredentialOf = (account: AccountType): MethodDecorator =>
-  account === 'agent'
-    ? ApiBearerAuth('api_key')
-    : applyDecorators(ApiBearerAuth('session'), ApiCookieAuth('session_cookie'));
+  account === 'agent' ? ApiKeyAuth() : applyDecorators(ApiBearerAuth('session'), ApiCookieAuth('session_cookie'));
 
 function refusalsOf(accounts: readonly AccountType[]): Partial<typeof edgeRefusals> {
   const { wrong_account_type, cross_site_write } = edgeRefusals;

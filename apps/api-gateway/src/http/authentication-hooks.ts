@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandle
 import type { Admission } from './admission.js';
 import { callsSellers, type RouteRules } from './route-rules.js';
 import type { Authenticator } from './authenticator.js';
-import { bearerCredential, type Credential } from './bearer-key.js';
+import { bearerCredential, keyCredential, type Credential } from './bearer-key.js';
 import { allowOrigin, allowPreflight } from './cors.js';
 import {
   agentIdMissing,
@@ -54,6 +54,8 @@ export function installAuthenticationHooks(instance: FastifyInstance, settings: 
   const admitted = new WeakSet<FastifyRequest>();
   instance.decorateRequest('context');
   instance.decorateRequest('credential');
+  instance.decorateRequest('challengeId');
+  instance.decorateRequest('sentBody');
   instance.decorateRequest('rules');
   instance.addHook('onRequest', (request, reply, done) => {
     if (settings.isSecure) reply.header('strict-transport-security', STRICT_TRANSPORT);
@@ -158,6 +160,7 @@ function authenticationHook(
 
     reply.header('vary', readsCookie ? 'Authorization, Cookie' : 'Authorization');
     let credential: Credential | null | undefined = bearerCredential(request.raw);
+    if (credential === undefined && readsCookie) credential = keyCredential(request.headers);
     if (credential === undefined && readsCookie) {
       credential = sessionCookie.credentialIn(request);
       if (credential && sessionCookie.isForeignWrite(request)) return reject(crossSiteWrite());

@@ -1,5 +1,6 @@
 import { hashApiKey, hashSessionToken, type CredentialKind } from '@market/contracts/identity';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { isPayment } from './payment-headers.js';
 
 /** A key or a session token, represented by its hash. */
 export interface Credential {
@@ -7,19 +8,26 @@ export interface Credential {
   hash: string;
 }
 
+const HEADER = 'authorization';
 const SCHEME = 'bearer ';
 
 /**
- * Returns the credential in the Authorization header: undefined if there is no such header, and null unless it is one
- * well-formed `Bearer <key or session token>`. Node returns only the first of repeated headers, so the code counts
- * them.
+ * Returns the credential in the Authorization header: undefined if there is no such header or it carries a payment, and
+ * null unless it is one well-formed `Bearer <key or session token>`. Node returns only the first of repeated headers, so
+ * the code counts them.
  */
 export function bearerCredential(request: IncomingMessage): Credential | null | undefined {
   const header = request.headers.authorization;
-  if (header === undefined) return undefined;
+  if (header === undefined || isPayment(header)) return undefined;
   if (header.slice(0, SCHEME.length).toLowerCase() !== SCHEME || isRepeated(request.rawHeaders)) return null;
   const text = header.slice(SCHEME.length);
   return credential('api_key', hashApiKey(text)) ?? sessionCredential(text);
+}
+
+/** The same for a key in X-Api-Key, which leaves Authorization to a payment. */
+export function keyCredential(headers: IncomingHttpHeaders): Credential | null | undefined {
+  const key = headers['x-api-key'];
+  return key === undefined ? undefined : credential('api_key', hashApiKey(String(key)));
 }
 
 /** Returns null unless the text is a well-formed session token. */
@@ -32,7 +40,7 @@ function isRepeated(rawHeaders: string[]): boolean {
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]!;
-    if (name.length === 13 && name.toLowerCase() === 'authorization') count += 1;
+    if (name.length === HEADER.length && name.toLowerCase() === HEADER) count += 1;
   }
   return count > 1;
 }

@@ -8,7 +8,9 @@ export const CORS_HEADERS = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers':
     'PAYMENT-REQUIRED, PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, RateLimit, RateLimit-Policy, Retry-After, ' +
-    'Link, X-Request-Id, Idempotency-Replayed, X-Market-Payment-Pending, ETag, traceparent',
+    'Content-Disposition, Content-Range, Accept-Ranges, Repr-Digest, Content-Digest, X-Market-Request-Id, ' +
+    'X-Market-Billable, X-Market-Charged-Amount-Cents, X-Market-Charged-Currency, X-Market-Fee-Amount-Cents, ' +
+    'X-Market-Seller-Status, Link, X-Request-Id, Idempotency-Replayed, X-Market-Payment-Pending, ETag, traceparent',
 };
 
 /** A wildcard would not include Authorization. */
@@ -17,6 +19,7 @@ const ALLOWED = [
   'content-type',
   'idempotency-key',
   'payment-signature',
+  'range',
   'payment-authorization',
   'x-market-origin-currency',
   'x-market-origin-chain-id',

@@ -72,6 +72,21 @@ export const edgeRefusals = {
     z.object({}),
     { nextAction: 'authenticate' },
   ),
+  content_is_no_script: declareRefusal(
+    'forbidden',
+    'A page may run no file that a seller has answered with',
+    z.object({}),
+  ),
+  length_missing: declareRefusal(
+    'length-required',
+    'A delivery says in Content-Length how many bytes it has',
+    z.object({}),
+  ),
+  delivery_compressed: declareRefusal(
+    'unsupported-type',
+    'A delivery is sent as it is, without Content-Encoding',
+    z.object({}),
+  ),
   scope_missing: declareRefusal(
     'forbidden',
     'The API key lacks the scope this operation needs',
@@ -92,7 +107,7 @@ export const edgeRefusals = {
   ),
   too_many_streams: declareRefusal(
     'rate-limited',
-    'This account has as many streams of events open as one account may have',
+    'This account, or this call, has as many streams open as it may have',
     z.object({ limit: z.int(), retry_after_seconds: z.int() }),
     { nextAction: 'retry_after_delay' },
   ),
@@ -159,3 +174,6 @@ export const tooManyStreams = (limit: number): Refusal =>
 export const callLoops = (): Refusal => refusal('call_loops', edgeRefusals.call_loops, {});
 export const setupRetired = (): Refusal =>
   refusal('setup_retired', edgeRefusals.setup_retired, { replacement: 'POST /gateway/{listingId}' });
+export const lengthMissing = (): Refusal => refusal('length_missing', edgeRefusals.length_missing, {});
+export const deliveryCompressed = (): Refusal => refusal('delivery_compressed', edgeRefusals.delivery_compressed, {});
+export const contentIsNoScript = (): Refusal => refusal('content_is_no_script', edgeRefusals.content_is_no_script, {});

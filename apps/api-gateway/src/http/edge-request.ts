@@ -12,8 +12,14 @@ declare module 'fastify' {
     credential: Credential | undefined;
     /** The rules of the matched route; undefined if no route matched. */
     rules: RouteRules | undefined;
+    /** The body as it was sent; undefined if there was none. */
+    sentBody: string | undefined;
     /** The reason of the refusal; undefined if the request was not refused. */
     outcome: string | undefined;
+    /** What the headers say of a raw body, which the handler reads. */
+    content?: { type?: string | undefined; length?: number | undefined; encoding?: string | undefined };
+    /** The challenge of the Machine Payments Protocol that the request answers with a payment. */
+    challengeId: string | undefined;
     /** Undefined if tracing is off. */
     span: Span | undefined;
   }

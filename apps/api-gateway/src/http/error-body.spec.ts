@@ -3,9 +3,10 @@ import { createOffer } from '@market/contracts/payments-ledger';
 import { NEXT_ACTIONS, REFUSAL_KINDS } from '@market/kernel';
 import { BusFailure, Refusal, refuse, refusePlatform } from '@market/messaging';
 import { NotFoundException } from '@nestjs/common';
+import { readFileSync } from 'node:fs';
 import { guidanceLinks, toHttpError } from './error-body.js';
-import { HTTP_BY_KIND } from './http-status-by-kind.js';
-import { unauthorized } from './edge-refusals.js';
+import { HTTP_BY_KIND, HTTP_BY_STATUS } from './http-status-by-kind.js';
+import { edgeRefusals, unauthorized } from './edge-refusals.js';
 
 const LINKS = guidanceLinks('https://market.test');
 const render = (error: unknown) => toHttpError(error, 'req-1', LINKS);
@@ -25,6 +26,12 @@ describe('an error over HTTP', () => {
         },
       },
     });
+  });
+
+  it('of the edge is on the page of errors', () => {
+    const page = readFileSync(new URL('../../../../docs/errors.md', import.meta.url), 'utf8');
+    const reasons = [...Object.keys(edgeRefusals), ...Object.values(HTTP_BY_STATUS).map(({ reason }) => reason)];
+    expect(reasons.filter((reason) => !page.includes(`\`${reason}\``))).toEqual([]);
   });
 
   it('points to where guidance really lies', () => {

@@ -1,4 +1,5 @@
 import type { AccountType, RecoveryHint, RefusalDeclaration } from '@market/contracts';
+import { deliverJob } from '@market/contracts/gateway';
 import type { NextAction } from '@market/kernel';
 import { Refusal } from '@market/messaging';
 import { edgeRefusals, requestMalformed, sessionMissing, unauthorized } from './edge-refusals.js';
@@ -63,7 +64,9 @@ export function toHttpError(error: unknown, requestId: string, links: GuidanceLi
 
 /** Why a service does not know a credential is not told. */
 const isFromService = ({ declaration }: Refusal): boolean =>
-  declaration.kind === 'unauthenticated' && declaration !== sessionMissing;
+  declaration.kind === 'unauthenticated' &&
+  declaration !== sessionMissing &&
+  declaration !== deliverJob.refusals.delivery_unsigned;
 
 function refused({ declaration, reason, details }: Refusal, links: GuidanceLinks): HttpError {
   const { status, code, nextAction } = HTTP_BY_KIND[declaration.kind];

@@ -16,7 +16,9 @@ export const HTTP_BY_KIND: Record<RefusalKind, HttpMeaning> = {
   'not-found': { status: 404, code: 'NOT_FOUND', nextAction: 'do_not_retry' },
   conflict: { status: 409, code: 'CONFLICT', nextAction: 'do_not_retry' },
   gone: { status: 410, code: 'GONE', nextAction: 'use_direct_gateway' },
+  'length-required': { status: 411, code: 'LENGTH_REQUIRED', nextAction: 'fix_request' },
   'too-large': { status: 413, code: 'PAYLOAD_TOO_LARGE', nextAction: 'fix_request' },
+  'unsupported-type': { status: 415, code: 'UNSUPPORTED_MEDIA_TYPE', nextAction: 'fix_request' },
   'rate-limited': { status: 429, code: 'RATE_LIMITED', nextAction: 'retry_after_delay' },
   unavailable: { status: 503, code: 'SERVICE_UNAVAILABLE', nextAction: 'retry_after_delay' },
 };
@@ -57,6 +59,13 @@ export const HTTP_BY_STATUS: Record<number, HttpMeaning & { reason: string; mess
     nextAction: 'fix_request',
     reason: 'json_required',
     message: 'Send the body as application/json in UTF-8, not compressed',
+  },
+  416: {
+    status: 416,
+    code: 'BAD_REQUEST',
+    nextAction: 'fix_request',
+    reason: 'range_not_satisfiable',
+    message: 'The file has none of the bytes of this range; Content-Range says how many it has',
   },
   417: {
     status: 417,

@@ -11,7 +11,11 @@ const MAX_SHOWN = 60;
 
 type Done = (error: Error | null, body?: unknown) => void;
 
-/** Replaces all body parsers by one for JSON in UTF-8. */
+/** Longer than any media type with its boundary. */
+const MAX_TYPE_LENGTH = 200;
+const PRINTABLE = /^[\x20-\x7e]*$/;
+
+/** Replaces all body parsers by one for JSON in UTF-8, and for the bytes of any other type where a route takes them. */
 export function readJsonBodies(instance: FastifyInstance): void {
   const parseJson = instance.getDefaultJsonParser('error', 'error');
   instance.removeAllContentTypeParsers();
@@ -19,10 +23,11 @@ export function readJsonBodies(instance: FastifyInstance): void {
     (isJson: boolean) =>
     (request: FastifyRequest, bytes: Buffer, done: Done): void => {
       if (isIgnored(request)) return done(null);
-      if (!(isJson || request.rules?.anyType) || !isPlainUtf8(request))
-        return done(new UnsupportedMediaTypeException());
+      if (!isJson && request.rules?.anyType && isTyped(request)) return done(null, bytes);
+      if (!isJson || !isPlainUtf8(request)) return done(new UnsupportedMediaTypeException());
       if (!isUtf8(bytes)) return done(bodyMalformed('the body is not valid UTF-8'));
       const text = bytes.toString('utf8');
+      request.sentBody = text;
       if (request.rules?.body === 'opaque') return done(null, text);
       if (text.length === 0) return done(null);
       parseJson(request, text, (error, value) => {
@@ -32,21 +37,41 @@ export function readJsonBodies(instance: FastifyInstance): void {
         return problem ? done(bodyMalformed(problem)) : done(null, value);
       });
     };
+  instance.addHook('preParsing', (request, _reply, payload, done) => {
+    if (request.rules?.body === 'raw') leaveUnread(request);
+    done(null, payload);
+  });
   instance.addContentTypeParser('application/json', { parseAs: 'buffer' }, read(true));
   instance.addContentTypeParser('*', { parseAs: 'buffer' }, read(false));
+}
+
+/** Fastify reads no body of a request whose headers say that it has none. */
+function leaveUnread(request: FastifyRequest): void {
+  const { headers } = request.raw;
+  const length = headers['content-length'];
+  request.content = {
+    type: headers['content-type'],
+    length: length === undefined ? undefined : Number(length),
+    encoding: headers['content-encoding'],
+  };
+  for (const name of ['content-type', 'content-length', 'transfer-encoding'] as const) delete headers[name];
 }
 
 /** A request for an unknown path is answered with 404, whatever its body is. */
 const isIgnored = (request: FastifyRequest): boolean => request.rules === undefined || request.rules.body === 'ignored';
 
-function isPlainUtf8({ headers }: FastifyRequest): boolean {
-  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(headers['content-type'] ?? '')?.[1];
-  const encoding = headers['content-encoding'];
-  return (
-    (charset === undefined || /^utf-?8$/i.test(charset)) &&
-    (encoding === undefined || encoding.toLowerCase() === 'identity')
-  );
+function isPlainUtf8(request: FastifyRequest): boolean {
+  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(request.headers['content-type'] ?? '')?.[1];
+  return (charset === undefined || /^utf-?8$/i.test(charset)) && isPlain(request);
 }
+
+function isTyped(request: FastifyRequest): boolean {
+  const { 'content-type': type = '' } = request.headers;
+  return type.length <= MAX_TYPE_LENGTH && PRINTABLE.test(type) && isPlain(request);
+}
+
+const isPlain = ({ headers: { 'content-encoding': encoding = 'identity' } }: FastifyRequest): boolean =>
+  encoding.toLowerCase() === 'identity';
 
 /**
  * Returns why JSON text is refused that is read here: another value would be taken than the text says. Returns undefined

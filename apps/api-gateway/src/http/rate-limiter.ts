@@ -6,6 +6,7 @@ import { apiGatewayConfig, type ApiGatewayConfig } from '../config.js';
 import type { RouteRules } from './route-rules.js';
 import { siteOf } from './client-address.js';
 import { rateLimited, tooManyInFlight } from './edge-refusals.js';
+import { carriesSignature } from './payment-headers.js';
 import { RATE_NAMES, type RateName } from './rate-limits.js';
 
 type Done = (error?: Error) => void;
@@ -86,6 +87,13 @@ export class RateLimiter {
     this.permits.get(request)?.forEach((permit) => permit.release());
   }
 
+  /** Counts a call as long as `underWay` lasts, although it may have been answered before. */
+  countWhile(request: FastifyRequest, underWay: Promise<void>): void {
+    const permits = this.permits.get(request);
+    this.permits.delete(request);
+    void underWay.finally(() => permits?.forEach((permit) => permit.release()));
+  }
+
   /** Calls `ask` unless the address has sent too many invalid credentials. */
   beforeAsking(request: FastifyRequest, reply: FastifyReply, ask: () => void, done: Done): void {
     if (!this.rates) return ask();
@@ -100,6 +108,19 @@ export class RateLimiter {
       if (result.allowed) done(refusal);
       else refuseExhausted(rate, result, reply, done);
     }, done);
+  }
+
+  /** @throws Refusal `rate_limited` if the address has sent too many deliveries of jobs that were refused. */
+  async beforeDelivery(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const rate = this.rates?.deliveries;
+    if (!rate) return;
+    await new Promise<void>((resolve, reject) =>
+      this.unlessExhausted(rate, siteOf(request.ip), reply, resolve, (error) => reject(error!)),
+    );
+  }
+
+  countRefusedDelivery(request: FastifyRequest): void {
+    if (this.rates) void this.limits.consume(this.rates.deliveries.rule, siteOf(request.ip));
   }
 
   /** Counts an invalid credential of a request that is served nevertheless. */
@@ -165,7 +186,7 @@ export class RateLimiter {
 
 /** Whether a call claims to be paid, by the id of an offer or by a signed authorization. */
 const carriesPayment = ({ headers }: FastifyRequest): boolean =>
-  headers['x-market-relay-request-id'] !== undefined || headers['payment-signature'] !== undefined;
+  headers['x-market-relay-request-id'] !== undefined || carriesSignature(headers);
 
 function refuseExhausted(rate: Rate, result: LimitResult, reply: FastifyReply, done: Done): void {
   const { points, perSeconds } = rate.rule;

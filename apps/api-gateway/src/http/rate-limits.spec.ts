@@ -11,6 +11,7 @@ describe('the variable RATE_LIMITS', () => {
       catalog: { name: 'edge.catalog', points: 300, perSeconds: 60 },
       health: { name: 'edge.health', points: 3000, perSeconds: 60, burst: 300 },
       challenges: { name: 'edge.challenges', points: 20, perSeconds: 60 },
+      deliveries: { name: 'edge.deliveries', points: 30, perSeconds: 60 },
       registrations: { name: 'edge.registrations', points: 10, perSeconds: 3600 },
       refusals: { name: 'edge.refusals', points: 60, perSeconds: 60 },
     });

@@ -10,6 +10,7 @@ export const RATE_NAMES = [
   'challenges',
   'registrations',
   'refusals',
+  'deliveries',
   'health',
 ] as const;
 export type RateName = (typeof RATE_NAMES)[number];
@@ -49,7 +50,7 @@ export class RateLimits {
 /** The defaults, in the format of the variable RATE_LIMITS. */
 export const DEFAULT_RATE_LIMITS =
   'reads=600/60,writes=60/60,calls=3000/60:300,retries=3000/60:300,calls-in-flight=100,catalog=300/60,' +
-  'challenges=20/60,registrations=10/3600,refusals=60/60,health=3000/60:300';
+  'challenges=20/60,registrations=10/3600,refusals=60/60,deliveries=30/60,health=3000/60:300';
 
 const MAX_RATE = 1_000_000;
 const isCount = (text: string | undefined): boolean =>

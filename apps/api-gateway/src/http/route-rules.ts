@@ -15,9 +15,9 @@ export interface RouteRules {
   recognizes?: boolean;
   /** Of humans, only operators are allowed. */
   operators?: boolean;
-  /** `json` (default) is parsed and checked, `opaque` stays text, `ignored` is not read. */
-  body?: 'json' | 'opaque' | 'ignored';
-  /** An opaque body is read whatever its Content-Type says. */
+  /** `json` (default) is parsed and checked, `opaque` stays text, `ignored` is not read, `raw` is left to the handler. */
+  body?: 'json' | 'opaque' | 'ignored' | 'raw';
+  /** An opaque body that is no JSON is read as bytes. */
   anyType?: boolean;
   bodyLimitBytes?: number;
   /** The deadline allows for the time that a seller may take. */

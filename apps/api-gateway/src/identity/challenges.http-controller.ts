@@ -24,7 +24,8 @@ export class ChallengesHttpController {
     description:
       'Answers with a message to sign with the wallet and a proof-of-work puzzle: find a nonce for which ' +
       'SHA-256(challenge + nonce) starts with `difficulty` hex zeros. Only registration and recovery ' +
-      'ask for the work. A human sends the session along to claim an agent: the message then names both. ' +
+      'ask for the work. A human sends the session along to claim an agent: the message then names both. An ' +
+      'agent claimed with a code sends that with its key. ' +
       'A key that is sent along makes a challenge for managing wallets name its account.',
     asks: [createChallenge],
     body: {
@@ -32,6 +33,7 @@ export class ChallengesHttpController {
       examples: {
         registration: { wallet_address: WALLET },
         claim: { wallet_address: WALLET, purpose: 'claim', agent_id: BUYER_ID },
+        claimByCode: { wallet_address: WALLET, purpose: 'claim', claim_code: 'K7QF-9M2X' },
       },
     },
     answer: { schema: envelopeSchema(jsonSchemaOf(createChallenge.output)), example: success(challengeExample) },

@@ -1,10 +1,13 @@
 import type { BudgetFields, OutputOf } from '@market/contracts';
 import type {
+  beginOidcSignIn,
   claimAgent,
+  createClaimCode,
   createApiKey,
   createChallenge,
   getProfile,
   LinkedWallet,
+  openOidcSession,
   openSession,
   recover,
   register,
@@ -114,7 +117,24 @@ export const sessionExample: OutputOf<typeof openSession> = {
   expires_at: LATER,
 };
 
+export const beginOidcExample: OutputOf<typeof beginOidcSignIn> = {
+  authorization_url: 'https://login.example.com/authorize?client_id=market&response_type=code&state=n2Xq',
+  state: 'n2Xq',
+  sign_in: 'AmsxX3…',
+  expires_in: 600,
+};
+export const openOidcSessionBodyExample = { sign_in: 'AmsxX3…', code: 'SplxlOBeZQQYbYS6WxSbIA', state: 'n2Xq' };
+export const oidcSessionExample: OutputOf<typeof openOidcSession> = {
+  ...sessionExample,
+  account: { ...sessionExample.account, display_name: 'Ada', wallet_address: null },
+};
+
 export const claimBodyExample = { nonce: challengeExample.nonce, signature: registerBodyExample.signature };
+export const claimCodeExample: OutputOf<typeof createClaimCode> = {
+  code: 'K7QF-9M2X',
+  expires_in: 300,
+  agent: { id: BUYER_ID, display_name: 'Ada' },
+};
 export const claimExample: OutputOf<typeof claimAgent> = {
   agent_id: BUYER_ID,
   claimed_by: HUMAN_ID,

@@ -22,12 +22,13 @@ export class SessionsHttpController {
   ) {}
 
   @Post()
-  @Public({ rate: 'challenges' })
+  @Public({ recognizes: true, rate: 'challenges' })
   @Operation({
     summary: 'Sign in as a human operator',
     description:
-      'With a challenge of purpose session; the first time opens an account. The token is shown in this answer and ' +
-      'never again: it goes into Authorization as a Bearer token, and a browser keeps it as a cookie.',
+      'With a challenge of purpose session; the first time opens an account, or with link and a session adds the ' +
+      'wallet to its human. The token is shown in this answer and never again: it goes into Authorization as a ' +
+      'Bearer token, and a browser keeps it as a cookie.',
     asks: [openSession],
     body: { schema: openSession.input, examples: { evm: openSessionBodyExample } },
     status: 201,

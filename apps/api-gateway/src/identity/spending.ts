@@ -7,8 +7,10 @@ import { jsonSchemaOf, type JsonSchema } from '../openapi/json-schema.js';
 type Spent = OutputOf<typeof getSpending>['day'];
 type SpentAndLeft = Spent & { left_usd: number | null };
 
-/** Null if there is no budget. */
-export type Spending = { day: SpentAndLeft; month: SpentAndLeft } | null;
+export interface Spending {
+  day: SpentAndLeft;
+  month: SpentAndLeft;
+}
 
 const { properties: periods } = jsonSchemaOf(getSpending.output) as { properties: Record<string, JsonSchema> };
 const withLeft = ({ properties, required, ...period }: JsonSchema): JsonSchema => ({
@@ -24,22 +26,21 @@ const withLeft = ({ properties, required, ...period }: JsonSchema): JsonSchema =
 });
 
 export const spendingSchema: JsonSchema = {
-  type: ['object', 'null'],
-  description: 'Of the whole of this day and this month of UTC, also before there was a budget; null without one.',
+  type: 'object',
+  description: 'Of the whole of this day and this month of UTC, with a budget and without.',
   properties: { day: withLeft(periods.day!), month: withLeft(periods.month!) },
   required: ['day', 'month'],
 };
 
-/** Returns what was spent under the budget of a key or of an account, and what is left of it. */
+/** Returns what a key or an account spent, and what is left of its budget. */
 export async function spendingOf(
   bus: MessageBus,
   budgetId: string,
   budget: BudgetFields | null,
   context: RequestContext,
 ): Promise<Spending> {
-  if (!budget) return null;
   const { day, month } = await bus.request(getSpending, { budgetId }, context);
-  return { day: left(day, budget.per_day_usd), month: left(month, budget.per_month_usd) };
+  return { day: left(day, budget?.per_day_usd ?? null), month: left(month, budget?.per_month_usd ?? null) };
 }
 
 /** Nothing is left if the limit was lowered below the amount spent. */

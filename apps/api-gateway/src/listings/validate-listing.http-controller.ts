@@ -75,9 +75,15 @@ export class ValidateListingHttpController {
     const priceMicros = microsOf(listing.pricing_amount);
     const [payable, quote, { routes }, test, search] = await Promise.all([
       this.bus.request(checkPayable, { sellerId }, context),
-      this.bus.request(quoteExact, { calls: isPaid ? [{ sellerId, priceMicros }] : [] }, context),
+      this.bus.request(
+        quoteExact,
+        { calls: isPaid ? [{ sellerId, priceMicros, isByUse: listing.usage !== null }] : [] },
+        context,
+      ),
       this.bus.request(listPaymentRoutes, {}, context),
-      isPerCall && probe && listing.endpoint_status !== 'paused' ? this.test(listing.id, context) : null,
+      listing.gateway_url !== undefined && probe && listing.endpoint_status !== 'paused'
+        ? this.test(listing.id, context)
+        : null,
       this.look(listing.id, q?.trim() || listing.name, context),
     ]);
     const terms = quote.terms[0] ?? [];
@@ -90,7 +96,8 @@ export class ValidateListingHttpController {
       ok: checks.every(({ status }) => status !== 'failed'),
       checks,
       search,
-      discovery: isPaid && listing.status === 'active' ? toResource(this.base, listing, terms, 'http') : null,
+      discovery:
+        isPaid && listing.status === 'active' ? toResource(this.base, { ...listing, quality }, terms, 'http') : null,
     });
   }
 

@@ -52,19 +52,21 @@ const failed = (message: string, fix: string) => ({ status: 'failed' as const, m
 const skipped = (message: string) => ({ status: 'skipped' as const, message, fix: null });
 
 const PATCH = 'PATCH /listings/{listingId}';
-const NOT_PER_CALL = 'Its calls do not go through the gateway';
+const NOT_CALLED = 'Its calls do not go through the gateway';
+const NOT_PER_CALL = 'Its calls are not paid one by one';
 
 /** The checks in the order in which their faults are best mended. */
 export function checksOf(findings: Findings): Check[] {
   const isPerCall = findings.listing.pricing_model === 'per_call';
+  const isCalled = findings.listing.gateway_url !== undefined;
   return [
     { name: 'state', ...stateOf(findings.listing) },
     { name: 'text', ...textOf(findings.listing) },
-    { name: 'schema', ...(isPerCall ? schemaOf(findings.listing) : skipped(NOT_PER_CALL)) },
+    { name: 'schema', ...(isCalled ? schemaOf(findings.listing) : skipped(NOT_CALLED)) },
     { name: 'wallet', ...walletOf(findings) },
     { name: 'payment', ...(isPerCall ? paymentOf(findings) : skipped(NOT_PER_CALL)) },
-    { name: 'endpoint', ...(isPerCall ? endpointOf(findings) : skipped(NOT_PER_CALL)) },
-    { name: 'quality', ...(isPerCall ? qualityOf(findings.listing) : skipped(NOT_PER_CALL)) },
+    { name: 'endpoint', ...(isCalled ? endpointOf(findings) : skipped(NOT_CALLED)) },
+    { name: 'quality', ...(isCalled ? qualityOf(findings.listing) : skipped(NOT_CALLED)) },
     { name: 'search', ...searchOf(findings) },
   ];
 }

@@ -6,13 +6,15 @@ export interface InterfaceAnswer {
   status: number;
   headers: Record<string, unknown>;
   text: string;
+  /** The body as it came. */
+  bytes: Buffer;
   json:
     | { success: true; data: unknown; pagination?: unknown; search?: unknown; facets?: unknown; ways_to_pay?: unknown }
     | ErrorBody;
 }
 
 /** The headers of the caller's request that identify the caller and the path of the request. */
-const CALLERS_HEADERS = ['authorization', 'tracestate', HOP_HEADER.toLowerCase()];
+const CALLERS_HEADERS = ['authorization', 'x-api-key', 'tracestate', HOP_HEADER.toLowerCase()];
 
 /**
  * Sends requests to the public HTTP interface for the caller of another request. They are injected into the routes
@@ -21,21 +23,22 @@ const CALLERS_HEADERS = ['authorization', 'tracestate', HOP_HEADER.toLowerCase()
 export class CallersInterface {
   constructor(
     private readonly instance: FastifyInstance,
-    private readonly request: FastifyRequest,
+    readonly request: FastifyRequest,
   ) {}
 
   async send(
-    method: 'GET' | 'POST',
+    method: 'GET' | 'POST' | 'DELETE',
     path: string,
-    { body, headers = {} }: { body?: string; headers?: Record<string, string | undefined> } = {},
+    { body, headers = {} }: { body?: string | Buffer; headers?: Record<string, string | undefined> } = {},
   ): Promise<InterfaceAnswer> {
     const given = {
+      ...(body !== undefined && { 'content-type': 'application/json' }),
       ...headers,
       'x-request-id': this.request.id,
       traceparent: this.request.context.traceparent,
-      ...(body !== undefined && { 'content-type': 'application/json' }),
     };
-    for (const name of CALLERS_HEADERS) Object.assign(given, { [name]: this.request.headers[name] });
+    for (const name of CALLERS_HEADERS)
+      if (name in this.request.headers) Object.assign(given, { [name]: this.request.headers[name] });
     const response = await this.instance.inject({
       method,
       url: path,
@@ -46,8 +49,8 @@ export class CallersInterface {
       >,
       payload: body,
     });
-    const { statusCode: status, headers: answered, payload: text } = response;
-    const isJson = String(answered['content-type']).startsWith('application/json');
-    return { status, headers: answered, text, json: isJson ? response.json() : { success: true, data: text } };
+    const { statusCode: status, headers: answered, payload: text, rawPayload: bytes } = response;
+    const isJson = /^application\/(problem\+)?json/.test(String(answered['content-type']));
+    return { status, headers: answered, text, bytes, json: isJson ? response.json() : { success: true, data: text } };
   }
 }

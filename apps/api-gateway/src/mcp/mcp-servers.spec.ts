@@ -1,6 +1,6 @@
 import { Client } from '@modelcontextprotocol/client';
 import { InMemoryTransport } from '@modelcontextprotocol/server';
-import type { Caller } from './call-listing.js';
+import type { Caller } from './caller.js';
 import type { CallersInterface } from './callers-interface.js';
 import { listingServer, marketplaceServer, toolNameOf } from './mcp-servers.js';
 
@@ -11,6 +11,7 @@ describe('the price of a listing', () => {
     name: 'Costs $0.001',
     description: 'Costs $0.001 a call.',
     pricing_model: 'per_call',
+    delivery_type: 'api',
     pricing_amount: 0.25,
     tags: ['$0.001'],
     quality: null,
@@ -23,10 +24,10 @@ describe('the price of a listing', () => {
   const answers: Record<string, unknown> = { listings: [listing], [`listings/${listing.slug}`]: listing };
   const send: CallersInterface['send'] = (_method, path) =>
     Promise.resolve({
-      ...{ status: 200, headers: {}, text: '' },
+      ...{ status: 200, headers: {}, text: '', bytes: Buffer.alloc(0) },
       json: { success: true, data: answers[path.slice('/api/v1/'.length).split('?')[0]!] },
     });
-  const caller: Caller = { api: { send } as CallersInterface, hasKey: false };
+  const caller: Caller = { api: { send } as CallersInterface, hasKey: false, publicUrl: 'https://market.example' };
   const connected = async (server: { connect(transport: InMemoryTransport): Promise<void> }): Promise<Client> => {
     const [ours, theirs] = InMemoryTransport.createLinkedPair();
     const client = new Client({ name: 'test', version: '1' });
@@ -34,11 +35,17 @@ describe('the price of a listing', () => {
     return client;
   };
 
+  it('is the most of a listing that is charged by use', async () => {
+    const client = await connected(listingServer(caller, { ...listing, usage: { unit: 'token' } }));
+    const [tool] = (await client.listTools()).tools;
+    expect(tool!.description).toMatch(/^Costs at most \$0\.25 a call, charged by use\./);
+  });
+
   it.each([
     ['search_listings', {}],
     ['get_listing', { listing: listing.slug }],
   ])('comes before every text of the seller in %s', async (name, given) => {
-    const client = await connected(marketplaceServer(caller, 'https://market.example'));
+    const client = await connected(marketplaceServer(caller));
     const { content } = await client.callTool({ name, arguments: given });
     const { text } = content[0] as { text: string };
     expect(text).toContain('0.001');

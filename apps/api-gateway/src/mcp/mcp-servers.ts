@@ -1,10 +1,20 @@
 import { createHash } from 'node:crypto';
 import { listingOrder } from '@market/contracts/catalog';
-import { McpServer, Server, type CallToolResult, type Implementation } from '@modelcontextprotocol/server';
+import {
+  McpServer,
+  Server,
+  type CallToolResult,
+  type Implementation,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { INTERFACE_VERSION } from '../platform/interface-version.js';
-import { callListing, type Caller } from './call-listing.js';
+import { callListing, type Waiting } from './call-listing.js';
+import type { Caller } from './caller.js';
+import { getRequest } from './get-request.js';
+import { serveTasks, takesTasks } from './tasks.js';
 import { resultOf, toolResult } from './tool-result.js';
+import { progressTo } from './working.js';
 
 interface ListingSummary {
   slug: string;
@@ -12,6 +22,7 @@ interface ListingSummary {
   description: string;
   pricing_model: string;
   pricing_amount: number;
+  usage?: object | null;
   tags: string[];
   quality: object | null;
   rating: object | null;
@@ -20,7 +31,8 @@ interface ListingSummary {
 }
 
 /** The fields of a listing that its own server shows. */
-export interface ListedTool extends Pick<ListingSummary, 'slug' | 'name' | 'description' | 'pricing_amount'> {
+export interface ListedTool extends Pick<ListingSummary, 'slug' | 'name' | 'description' | 'pricing_amount' | 'usage'> {
+  delivery_type: string;
   input_schema: Record<string, unknown> | null;
   example_input: object | null;
 }
@@ -30,16 +42,34 @@ const MAX_TOOL_NAME = 64;
 const DIGEST_CHARS = 8;
 const IDEMPOTENCY_KEY = 'market/idempotency-key';
 
+const getRequestInput = z.strictObject({ request_id: z.uuid().describe('Of the answer of the call.') });
+const GET_REQUEST = {
+  name: 'get_request',
+  title: 'Ask for a call again',
+  description:
+    'What became of a call, for one whose answer was status: "working", because its seller takes its time: the result as ' +
+    'the call itself would give it, or how far it is. Waits up to 20 seconds; ask again after retry_after_seconds. ' +
+    'Needs an API key; without one, repeat the call with the same payment.',
+  annotations: { readOnlyHint: true },
+};
+
+const waitingOf = (server: Server, context: ServerContext): Waiting => ({
+  meta: context.mcpReq._meta,
+  tell: progressTo(context),
+  takesTasks: takesTasks(server),
+});
+
 const implementation = (name: string, title: string): Implementation => ({ name, title, version: INTERFACE_VERSION });
 
 const HOW_TO_PAY =
   'A call that costs something and is not paid answers with what to pay: an x402 client signs it and ' +
   'repeats the call; with an API key, pay relay_request_id and repeat the call with it and the same body. ' +
-  'Nothing is charged for a call that the seller did not deliver.';
+  'Nothing is charged for a call that the seller did not deliver. A call whose answer has status: "working" is being ' +
+  'done: get_request gives its result.';
 
 /** Offers the whole marketplace in a few tools, which find, read and call listings. */
-export function marketplaceServer(caller: Caller, publicUrl: string): McpServer {
-  const { api } = caller;
+export function marketplaceServer(caller: Caller): McpServer {
+  const { api, publicUrl } = caller;
   const server = new McpServer(implementation('agent-marketplace', 'Agent Marketplace'), {
     instructions:
       'Find services that other agents sell, and pay for each call. search_listings, then get_listing, which shows ' +
@@ -91,6 +121,7 @@ export function marketplaceServer(caller: Caller, publicUrl: string): McpServer 
       // The price comes first, so that no text of a seller can name another one before it.
       const listings = (answer.json.data as ListingSummary[]).map((listing) => ({
         price_usd: listing.pricing_amount,
+        ...(listing.usage && { price_is: 'the most, charged by use' }),
         listing: listing.slug,
         name: listing.name,
         description: listing.description.slice(0, MAX_SUMMARY),
@@ -128,12 +159,16 @@ export function marketplaceServer(caller: Caller, publicUrl: string): McpServer 
     {
       title: 'Call a listing, and pay for it',
       description:
-        `Calls a listing and gives the seller's answer as seller_response. ${HOW_TO_PAY} In a sandbox a call with ` +
+        `Calls a listing and gives the seller's answer as seller_response, and a file as content. ${HOW_TO_PAY} In a sandbox a call with ` +
         'an API key is paid at once, with play money. Every call without relay_request_id or idempotency_key may be ' +
         'charged: repeat both where an answer was lost.',
       inputSchema: z.strictObject({
         listing: z.string().max(150).describe('Its slug or uuid.'),
-        body: z.record(z.string(), z.unknown()).describe("What the listing's input_schema asks for."),
+        body: z.record(z.string(), z.unknown()).optional().describe("What the listing's input_schema asks for."),
+        file: z
+          .strictObject({ content_type: z.string().max(200), base64: z.base64() })
+          .optional()
+          .describe("Instead of body, where the listing's request_formats name its type."),
         relay_request_id: z.string().max(66).optional().describe('Of a payment that was asked for and made.'),
         idempotency_key: z
           .string()
@@ -144,8 +179,12 @@ export function marketplaceServer(caller: Caller, publicUrl: string): McpServer 
       }),
       annotations: { destructiveHint: true, idempotentHint: false, openWorldHint: true },
     },
-    (wanted, { mcpReq }) => callListing(caller, wanted, mcpReq._meta),
+    (wanted, context) => callListing(caller, wanted, waitingOf(server.server, context)),
   );
+  server.registerTool(GET_REQUEST.name, { ...GET_REQUEST, inputSchema: getRequestInput }, ({ request_id }, context) =>
+    getRequest(caller, request_id, progressTo(context)),
+  );
+  serveTasks(server.server, caller);
   server.registerTool(
     'get_receipt',
     {
@@ -190,29 +229,42 @@ export function toolNameOf(slug: string): string {
   return `${slug.slice(0, MAX_TOOL_NAME - DIGEST_CHARS - 1)}-${digest}`;
 }
 
-/** Offers one listing as one tool, whose arguments are the body of a call. The call route checks them. */
+/**
+ * Offers one listing as one tool, whose arguments are the body of a call, and if it answers by jobs, the one that asks for
+ * a call again. The call route checks them.
+ */
 export function listingServer(caller: Caller, listing: ListedTool): Server {
-  const { slug, name, description, pricing_amount, input_schema, example_input } = listing;
+  const { slug, name, description, pricing_amount, usage, delivery_type, input_schema, example_input } = listing;
+  const price = usage ? `at most $${pricing_amount} a call, charged by use` : `$${pricing_amount} a call`;
   const example = example_input ? ` Example: ${JSON.stringify(example_input)}` : '';
   const tool = {
     name: toolNameOf(slug),
     title: name,
     // The price comes first, so that a description cannot name another one before it.
-    description: `Costs $${pricing_amount} a call.${example}\n\n${description}`,
+    description: `Costs ${price}.${example}\n\n${description}`,
     inputSchema: { ...input_schema, type: 'object' as const },
     annotations: { destructiveHint: true, idempotentHint: false, openWorldHint: true },
   };
   const server = new Server(implementation(tool.name, name), { capabilities: { tools: {} }, instructions: HOW_TO_PAY });
-  server.setRequestHandler('tools/list', () => ({ tools: [tool] }));
-  server.setRequestHandler('tools/call', ({ params }) => {
+  const again = { ...GET_REQUEST, inputSchema: z.toJSONSchema(getRequestInput) as typeof tool.inputSchema };
+  const isByJobs = delivery_type === 'webhook' || delivery_type === 'batch';
+  server.setRequestHandler('tools/list', () => ({ tools: isByJobs ? [tool, again] : [tool] }));
+  serveTasks(server, caller);
+  server.setRequestHandler('tools/call', ({ params }, context) => {
     const { arguments: body = {}, _meta: meta = {} } = params;
+    // Any seller may take a call as a job.
+    if (params.name === GET_REQUEST.name) {
+      const asked = getRequestInput.safeParse(body);
+      if (asked.success) return getRequest(caller, asked.data.request_id, progressTo(context));
+      return toolResult({ error: { message: z.prettifyError(asked.error) } }, { isError: true });
+    }
     if (params.name !== tool.name)
-      return toolResult({ error: { message: `the only tool here is ${tool.name}` } }, { isError: true });
+      return toolResult({ error: { message: `the tool of this listing is ${tool.name}` } }, { isError: true });
     const key = meta[IDEMPOTENCY_KEY];
     return callListing(
       caller,
       { listing: slug, body, idempotency_key: typeof key === 'string' ? key : undefined },
-      meta,
+      waitingOf(server, context),
     );
   });
   return server;

@@ -10,6 +10,7 @@ export const CATEGORY_ID = '019a9f00-0000-7000-8000-000000000004';
 export const PAYMENT_ID = '019a9f4a-31c5-7a68-b2de-0c8f7a1b5e44';
 export const GATEWAY_REQUEST_ID = '019a9f4a-2e90-7f17-93ab-7d5e6c4b3a55';
 export const RECEIPT_ID = '019a9f4b-84aa-72f5-8e61-3b9d0f2c1a66';
+export const WEBHOOK_ID = '019a9f46-3d5e-7b10-8a2c-6e4f7d9c1b44';
 export const KEY_ID = '019a9f3f-11b3-7c8d-a4e2-6f0b9d7c5a77';
 export const RELAY_REQUEST_ID = '0x5f2b8c1de94a7063b1c8f0a2d3e4756691827364a5b4c3d2e1f0918273645546';
 export const WALLET = '0x71C7656EC7ab88b098defB751B7401B5f6d8976F';

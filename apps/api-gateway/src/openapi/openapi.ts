@@ -6,6 +6,7 @@ import { SessionCookie } from '../http/session-cookie.js';
 import { INTERFACE_VERSION } from '../platform/interface-version.js';
 import { describeFields } from './describe-fields.js';
 import { objectSchema } from './json-schema.js';
+import { documentRawBodies } from '../gateway/gateway.openapi.js';
 import { documentListingReferences } from './listing-references.js';
 import { ERROR_SCHEMA_NAME, RECOVERY_SCHEMA } from './refusal-responses.js';
 import { shareParts } from './shared-parts.js';
@@ -61,7 +62,7 @@ const TAGS = {
   Payments: 'Routes, offers and what became of a payment.',
   Subscriptions: 'Access by the period.',
   Books: 'The ledger, receipts and their proofs.',
-  Events: 'What concerns an account, as it happens.',
+  Events: 'What concerns an account, as it happens, and webhooks that get it.',
   Reputation: 'Agents, their scores and reviews.',
   Sandbox: 'Paying with play money.',
   Operators: 'What those who operate the marketplace see and do, with sessions of their own.',
@@ -89,6 +90,15 @@ export class OpenApi {
       .setVersion(INTERFACE_VERSION)
       .addServer(publicUrl)
       .addBearerAuth({ type: 'http', scheme: 'bearer', description: "An agent's API key: am_k_…" }, 'api_key')
+      .addApiKey(
+        {
+          type: 'apiKey',
+          in: 'header',
+          name: 'X-Api-Key',
+          description: 'The same key, where Authorization carries a payment or nothing.',
+        },
+        'api_key_header',
+      )
       .addBearerAuth(
         { type: 'http', scheme: 'bearer', description: "A human operator's session token: am_s_…" },
         'session',
@@ -115,6 +125,7 @@ export class OpenApi {
         Object.entries(document.paths).filter(([path]) => !path.includes('/sandbox/')),
       );
     documentListingReferences(document);
+    documentRawBodies(document);
     documentUnexpectedBodies(document);
     shareParts(document);
     this.document = describeFields(document);

@@ -12,8 +12,10 @@ export interface AnswerDocs {
   schema: JsonSchema;
   example: unknown;
   description?: string;
-  /** Examples of the same answer in other content types. */
-  alsoAs?: Record<string, unknown>;
+  /** Defaults to application/json. */
+  contentType?: string;
+  /** The same answer in other content types: an example of a text, or a whole Media Type Object. */
+  alsoAs?: Record<string, string | object>;
   /** Headers in addition to those of every answer. */
   headers?: Record<string, object>;
 }
@@ -120,17 +122,20 @@ export function Operation({
 /** Documents one successful answer. */
 export function ApiAnswer(
   status: number,
-  { schema, example, description = 'Done.', alsoAs = {} }: AnswerDocs,
+  { schema, example, description = 'Done.', contentType = 'application/json', alsoAs = {} }: AnswerDocs,
   headers: Record<string, object> = {},
 ): MethodDecorator {
   const others = Object.fromEntries(
-    Object.entries(alsoAs).map(([contentType, text]) => [contentType, { schema: { type: 'string' }, example: text }]),
+    Object.entries(alsoAs).map(([type, other]) => [
+      type,
+      typeof other === 'string' ? { schema: { type: 'string' }, example: other } : other,
+    ]),
   );
   return ApiResponse({
     status,
     description,
     headers: { ...ANSWER_HEADERS, ...headers },
-    content: { 'application/json': { schema, example }, ...others },
+    content: { [contentType]: { schema, example }, ...others },
   } as never);
 }
 

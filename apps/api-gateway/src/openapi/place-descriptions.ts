@@ -21,7 +21,7 @@ export const PLACE_DESCRIPTIONS: Record<string, Record<string, string>> = {
   },
   at: {
     last_test: 'When the test was made.',
-    AccountEvent: 'When it happened; events are ordered by id.',
+    'AccountEvent event': 'When it happened; events are ordered by id.',
     OperatorAction: 'When it was done.',
   },
   attempts: { authorizations: 'How often it was handed in for settlement.' },
@@ -118,7 +118,7 @@ export const PLACE_DESCRIPTIONS: Record<string, Record<string, string>> = {
     OperatorsPayment: 'Names the payment, as in GET /admin/payments/{paymentId}.',
     authorizations: 'Id of the stored signature.',
     OperatorAction: 'Id of the record; later ones have greater ids.',
-    AccountEvent: 'Its number among the events of the account; send the last one as cursor.',
+    'AccountEvent event': 'Its number among the events of the account; send the last one as cursor.',
     rails: 'Payment rail: sandbox, relay, x402 (EVM) or x402-solana.',
   },
   label: {
@@ -189,11 +189,11 @@ export const PLACE_DESCRIPTIONS: Record<string, Record<string, string>> = {
   previous_secret_expires_at: { RotateSecretAnswer: 'Until when calls carry the signature of the secret before, too.' },
   pricing_model: { facets: 'By pricing_model.' },
   provider: { 'ListingSummary SubscribedListing': 'The seller.' },
-  purpose: { OperatorsPayment: 'What it pays for: a call, a period of a subscription, or fees of a seller.' },
   reason: {
     'CallResult.error': 'Stable word for it, such as timeout or seller_refused; error_code of GET /gateway-requests.',
     'Receipt.refunds Refund':
-      'not_delivered: bought nothing in time. paid_late: came after the offer ended. overpaid: beyond the price.',
+      'not_delivered: bought nothing in time. paid_late: came after the offer ended. overpaid: beyond the price. ' +
+      'unused: a call cost less than the most.',
     provisional:
       'no_transactions, few_transactions (below required), few_independent_buyers, or no_fees_received by the operator.',
     'InspectedPayment.entries': 'Why it was booked, such as call_completed.',
@@ -206,7 +206,6 @@ export const PLACE_DESCRIPTIONS: Record<string, Record<string, string>> = {
     Balance: 'What is owed back, to the account and by it.',
   },
   relay_request_id: {
-    CallResultPending: 'Names the offer, as the header X-Market-Relay-Request-Id does; null where the call has none.',
     CallPayment: 'Names the offer, as the header X-Market-Relay-Request-Id does; null to the seller.',
     'Receipt claims OperatorsPayment SandboxPayment': 'Names the offer that was paid.',
   },
@@ -223,7 +222,7 @@ export const PLACE_DESCRIPTIONS: Record<string, Record<string, string>> = {
   response_digest: { claims: "SHA-256 in hex of the seller's JSON as it came; null for a subscription." },
   role: { Profile: 'Whether the account may buy, sell or both; new accounts may do both.' },
   scheme: {
-    accepts: 'x402: exact, a signed transfer of just this amount.',
+    accepts: 'x402: exact, a signed transfer of just this amount; upto, of what the call uses, at most this amount.',
     'Endpoint.signature': 'How calls are signed: as Standard Webhooks.',
   },
   score: {

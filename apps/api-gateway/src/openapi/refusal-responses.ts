@@ -37,8 +37,10 @@ const DESCRIPTIONS: Record<number, string> = {
   405: 'No such method here.',
   409: 'In conflict with what exists.',
   410: 'Retired.',
+  411: 'The request does not say how long its body is.',
   413: 'The body is too large.',
-  415: 'The body is not application/json in UTF-8.',
+  415: 'The body is not of a form that this operation reads.',
+  416: 'The file has none of these bytes.',
   429: 'Too many requests: honour Retry-After.',
   500: 'A bug of the marketplace, never a fault of the client.',
   503: 'A part of the marketplace, or the seller, cannot serve this for now: honour Retry-After.',
@@ -96,10 +98,11 @@ function ApiErrors(errors: ErrorExample[]): MethodDecorator {
 }
 
 interface DocumentedResponse {
-  content?: { 'application/json'?: { examples?: Record<string, unknown> } };
+  headers?: Record<string, object>;
+  content?: { 'application/json'?: { schema?: JsonSchema; example?: unknown; examples?: Record<string, unknown> } };
 }
 
-/** Several decorators may document the same status; their examples are merged. */
+/** Several decorators may document the same status; their examples are merged. An answer with data keeps its schema. */
 function mergedResponse(
   status: number,
   examples: Record<string, unknown>,
@@ -110,14 +113,16 @@ function mergedResponse(
     const known = (
       Reflect.getMetadata('swagger/apiResponse', method) as Record<number, DocumentedResponse> | undefined
     )?.[status];
+    const { schema, example, examples: others } = known?.content?.['application/json'] ?? {};
     const response = {
       status,
       description: known ? '' : DESCRIPTIONS[status],
-      headers,
+      headers: known?.headers || headers ? { ...known?.headers, ...headers } : undefined,
       content: {
+        ...known?.content,
         'application/json': {
-          schema: { $ref: `#/components/schemas/${ERROR_SCHEMA_NAME}` },
-          examples: { ...known?.content?.['application/json']?.examples, ...examples },
+          schema: schema ?? { $ref: `#/components/schemas/${ERROR_SCHEMA_NAME}` },
+          examples: { ...(example !== undefined && { asked: { value: example } }), ...others, ...examples },
         },
       },
     };

@@ -55,6 +55,8 @@ const OBJECTS: Record<string, string> = {
   'createPayment.data.status': 'SubscriptionPending',
   'verifyPayment.data.status': 'SubscriptionPending',
   'verifyPayment.data.subscription.id': 'Subscription',
+  'calls.calls': 'CallQuota',
+  'period.calls': 'CallQuota',
   'opening_balance.micros': 'UsdBalance',
   'closing_balance.micros': 'UsdBalance',
   micros: 'UsdAmount',

@@ -14,11 +14,16 @@ const ANSWERS: Record<string, string> = {
   register: 'Registration',
   recover: 'RecoveredAccount',
   openSession: 'Session',
+  getOidcProvider: 'OidcProvider',
+  beginOidcSignIn: 'OidcSignIn',
+  openOidcSession: 'Session',
   listWallets: 'Wallet',
   linkWallet: 'Wallet',
   getWallet: 'Wallet',
   updateWallet: 'Wallet',
   claimAgent: 'Claim',
+  createClaimCode: 'ClaimCode',
+  agreeToClaim: 'Claim',
   getProfile: 'Profile',
   listApiKeys: 'ApiKey',
   createApiKey: 'CreatedApiKey',
@@ -27,6 +32,13 @@ const ANSWERS: Record<string, string> = {
   getBudget: 'AgentBudget',
   updateBudget: 'AgentBudget',
   listEvents: 'AccountEvent',
+  listWebhooks: 'Webhook',
+  createWebhook: 'CreatedWebhook',
+  getWebhook: 'Webhook',
+  updateWebhook: 'Webhook',
+  testWebhook: 'WebhookTest',
+  listWebhookDeliveries: 'WebhookDelivery',
+  replayWebhookDelivery: 'WebhookDelivery',
   listCategories: 'Category',
   searchListings: 'ListingSummary',
   getListing: 'Listing',
@@ -138,8 +150,20 @@ function nameAnswer(schema: Answer | undefined, name: string, schemas: Component
   const { data, pagination } = schema?.properties ?? {};
   if (data?.items?.properties ?? data?.items?.allOf) data.items = schemas.referTo(name, data.items);
   if (data?.properties ?? data?.allOf) schema!.properties!.data = schemas.referTo(name, data);
+  if (data?.oneOf) nameForms(data, name.replace(/Pending$/, ''), schemas);
   if (data?.items && pagination) {
     const isByPage = (pagination.properties as JsonSchema).page !== undefined;
     schema!.properties!.pagination = schemas.referTo(isByPage ? 'Pagination' : 'CursorPagination', pagination);
   }
+}
+
+/** Names each form of an answer after its `status`, by which clients tell them apart. */
+function nameForms(data: JsonSchema, name: string, schemas: Components): void {
+  const forms = (data.oneOf as Answer[]).map((form) => {
+    const { const: status } = (form.properties as Record<string, { const: string }>).status!;
+    return [status, schemas.referTo(`${name}${status[0]!.toUpperCase()}${status.slice(1)}`, form)] as const;
+  });
+  data.oneOf = forms.map(([, form]) => form);
+  const mapping = Object.fromEntries(forms.map(([status, form]) => [status, form.$ref]));
+  data.discriminator = { ...(data.discriminator as object), mapping };
 }

@@ -98,7 +98,7 @@ export class PaymentsHttpController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const paid = await verifySignature(this.bus, body.listing_id, request);
+    const paid = await verifySignature(this.bus, body.listing_id, request, this.url);
     if (paid?.outcome === 'pending') return notPaidYet(paid, request, reply);
     if (paid) {
       setPaymentResponse(paid, reply);

@@ -12,6 +12,8 @@ const DESCRIPTIONS: Record<NextAction, string> = {
   pay_and_retry:
     'Pay as the requirements in data say, then repeat the same request with data.payment.retry_headers; ' +
     'for a subscription, POST /payments/verify instead.',
+  subscribe:
+    'POST /subscribe with details.listing_id, pay the period that its answer asks for, then repeat the same request.',
   retry_after_delay: 'Wait as long as Retry-After says, then repeat the same request.',
   retry_same_request: 'Repeat the same request with the same Idempotency-Key.',
   retry_with_solana_payment_route:

@@ -1,10 +1,11 @@
 import type { OutputOf } from '@market/contracts';
 import { pendingReason, verifyPayment, type subscribe } from '@market/contracts/payments-ledger';
-import type { MessageBus } from '@market/messaging';
+import { refuse, type MessageBus } from '@market/messaging';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { answerPending, ApiPaymentPending } from '../gateway/payment-pending.js';
+import { readPayment } from '../gateway/mpp.js';
 import { readPaymentSignature } from '../gateway/payment-signature.js';
-import { headerOf, settledOf, signable, type PaymentRequired } from '../gateway/x402.js';
+import { sendSettlement, signable, type PaymentRequired } from '../gateway/x402.js';
 import { PAYMENT_ID, RELAY_REQUEST_ID } from '../openapi/example-values.js';
 
 type Verification = OutputOf<typeof verifyPayment>;
@@ -13,17 +14,19 @@ type Offer = Extract<OutputOf<typeof subscribe>, { outcome: 'payment_required' }
 export type PublicOffer = Omit<Offer, 'x402'> & { x402: PaymentRequired | null };
 
 /**
- * Verifies the PAYMENT-SIGNATURE of a request; returns undefined if there is none.
+ * Verifies the signed payment of a request; returns undefined if there is none.
+ * @param url any URL of this marketplace.
  * @throws Refusal of `verifyPayment`.
  */
 export async function verifySignature(
   bus: MessageBus,
   listingId: string,
   request: FastifyRequest,
+  url: string,
 ): Promise<Verification | undefined> {
-  const signature = readPaymentSignature(request.headers);
-  if (!signature) return undefined;
-  const { relayRequestId, authorization } = signature;
+  const { relayRequestId, authorization, rejection } = readPayment(request, url);
+  if (rejection) throw refuse(verifyPayment, 'payment_rejected', { rejection: rejection.reason });
+  if (authorization === undefined) return undefined;
   const payload = JSON.parse(authorization) as Record<string, unknown>;
   const input = { listing_id: listingId, relay_request_id: relayRequestId, payload };
   return bus.request(verifyPayment, input, request.context);
@@ -39,7 +42,7 @@ export function setPaymentResponse(
   { transfer }: Extract<Verification, { outcome: 'completed' }>,
   reply: FastifyReply,
 ): void {
-  if (transfer) reply.header('payment-response', headerOf(settledOf(transfer)));
+  if (transfer) sendSettlement(transfer, reply);
 }
 
 /** The status and headers of a 202. @returns its body. */

@@ -44,7 +44,7 @@ export class SubscribeHttpController {
       'A listing that costs nothing is subscribed at once, with no end. One that is paid monthly or yearly ' +
       'answers 402 with the payment to make, the same as long as it can be paid; pay it and POST /payments/verify, ' +
       'or repeat the request with PAYMENT-SIGNATURE, which x402 clients do by themselves. usage_tiered is sold ' +
-      'as its base fee, a month at a time. A paid subscription lasts one period and is not renewed by itself, ' +
+      'a month at a time, with its included_units. A paid subscription lasts one period and is not renewed by itself, ' +
       'since no funds are kept. Listings that are paid per call are not subscribed. An Idempotency-Key keeps a 201; ' +
       'a 402 tells where the payment stands now. A signature pays once: sent again, it is answered as the first time.',
     asks: [verifyPayment, subscribe],
@@ -74,7 +74,7 @@ export class SubscribeHttpController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const paid = await verifySignature(this.bus, body.listing_id, request).catch(rejectionOf);
+    const paid = await verifySignature(this.bus, body.listing_id, request, this.url).catch(rejectionOf);
     if (paid?.outcome === 'pending') return notPaidYet(paid, request, reply);
     if (paid?.outcome === 'completed') {
       setPaymentResponse(paid, reply);

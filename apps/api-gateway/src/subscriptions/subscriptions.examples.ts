@@ -33,6 +33,8 @@ export const subscriptionExample: Extract<OutputOf<typeof subscribe>, { outcome:
   pricing_model: 'monthly',
   pricing_amount: 9.99,
   current_period_end: PERIOD_END,
+  calls: { calls: 1_000, used: 12, left: 988, ends_at: PERIOD_END },
+  units: null,
   created_at: LATER,
 };
 
@@ -79,6 +81,8 @@ export const subscriptionOfferExample: OutputOf<typeof createPayment> = {
   },
   fees: { gross_amount: 9.99, fee_rate: 0.05, fee_amount: 0.4995, provider_receives: 9.4905 },
   provider: 'sandbox',
+  included_calls: 1_000,
+  included_units: null,
   x402: [],
 };
 

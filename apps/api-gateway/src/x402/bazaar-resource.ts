@@ -6,7 +6,6 @@ import { toolNameOf } from '../mcp/mcp-servers.js';
 /** How a listing is called: by HTTP, or as the tool of its MCP server. */
 export const RESOURCE_TYPES = ['http', 'mcp'] as const;
 export type ResourceType = (typeof RESOURCE_TYPES)[number];
-export const SCHEME = exactTerms.shape.scheme.value;
 
 const jsonObject = z.record(z.string(), z.unknown());
 
@@ -66,6 +65,10 @@ export const serviceNameOf = (name: string): { serviceName?: string } =>
 
 /** The URL of calls without a key. @param base the marketplace's own address, without a trailing slash. */
 export const callUrl = (base: string, { slug }: Pick<ListingView, 'slug'>): string => `${base}/api/v1/x402/${slug}`;
+
+/** The URL of a listing as a resource of a type. */
+export const resourceUrl = (base: string, listing: Pick<ListingView, 'slug'>, type: ResourceType): string =>
+  type === 'mcp' ? `${base}/mcp/${listing.slug}` : callUrl(base, listing);
 
 /** Describes the call: a POST of the body that the seller describes, or of any JSON object. */
 export const bazaarOf = ({
@@ -153,7 +156,7 @@ export function toResource(
 ): BazaarResource {
   const { name, description, tags, logo_url, updated_at } = listing;
   return {
-    resource: type === 'mcp' ? `${base}/mcp/${listing.slug}` : callUrl(base, listing),
+    resource: resourceUrl(base, listing, type),
     type,
     x402Version: 2,
     accepts: terms,

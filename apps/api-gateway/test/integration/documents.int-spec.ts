@@ -110,21 +110,4 @@ describe('what the marketplace says of itself', () => {
     }
     expectRefused(await send(harness, 'POST', '/openapi.json'), 405, 'METHOD_NOT_ALLOWED');
   });
-
-  it('tells with what is retired since when, to any method', async () => {
-    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
-      const answer = await send(
-        harness,
-        method,
-        '/payments/setup',
-        method === 'GET' ? {} : { body: '{', headers: { 'content-type': 'text/odd' } },
-      );
-      expectRefused(answer, 410, 'GONE', 'setup_retired');
-      expect(answer.headers).toMatchObject({
-        deprecation: '@1793491200',
-        sunset: 'Sun, 01 Nov 2026 00:00:00 GMT',
-        link: '<https://market.test/docs>; rel="deprecation"; type="text/html"',
-      });
-    }
-  });
 });

@@ -8,7 +8,7 @@ import {
 } from '@market/contracts/gateway';
 import { createApiKey, createChallenge, getAgents, register, revokeApiKey } from '@market/contracts/identity';
 import { getReceipt, listLedger, listReceipts, paySandbox } from '@market/contracts/payments-ledger';
-import { NEXT_ACTIONS, newId } from '@market/kernel';
+import { newId } from '@market/kernel';
 import { entryExample } from '../../src/books/books.examples.js';
 import { gatewayRequestExample } from '../../src/gateway/gateway.examples.js';
 import { createListingExample, listingDetailExample, listingExample } from '../../src/listings/listings.examples.js';
@@ -165,10 +165,15 @@ describe('the operations of the edge', () => {
         challenge: 'c'.repeat(64),
         category_id: CATEGORY_ID,
         pricing_amount: 0.123457,
+        usage: { unit: 'token', per: 1_000, tiers: [{ up_to: null, price: 0.1 }] },
+        included_calls: 500,
+        included_units: { unit: 'page', units: 500, per_call: 5 },
+        free_calls: 3,
         pricing_currency: 'USD',
         delivery_type: 'batch',
         auth_method: 'none',
         formats: ['json', 'csv'],
+        request_formats: ['json', 'csv'],
         docs: 'docs',
         connection_instructions: 'ci',
         example_outputs: [{ label: 'l', content: 'c' }],
@@ -346,13 +351,6 @@ describe('the operations of the edge', () => {
     ]);
   });
 
-  it('GET /recovery-actions publishes the closed set of next actions', async () => {
-    const { json } = await send(harness, 'GET', '/recovery-actions');
-    expect((json.data as unknown as { next_action: string }[]).map(({ next_action }) => next_action)).toEqual([
-      ...NEXT_ACTIONS,
-    ]);
-  });
-
   it.each(RETIRED_PATHS)('answers 410 with guidance to any method of /%s', async (path) => {
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
       const answer = await send(
@@ -365,6 +363,11 @@ describe('the operations of the edge', () => {
       expect(answer.json.error).toMatchObject({
         details: { replacement: 'POST /gateway/{listingId}' },
         recovery: { next_action: 'use_direct_gateway' },
+      });
+      expect(answer.headers).toMatchObject({
+        deprecation: '@1793491200',
+        sunset: 'Sun, 01 Nov 2026 00:00:00 GMT',
+        link: '<https://market.test/docs>; rel="deprecation"; type="text/html"',
       });
     }
   });

@@ -1,5 +1,14 @@
-import { executeCall, executeKeylessCall } from '@market/contracts/gateway';
+import {
+  deliverJob,
+  executeCall,
+  executeKeylessCall,
+  openDelivery,
+  readStream,
+  streamGrew,
+  type OpenStream,
+} from '@market/contracts/gateway';
 import { apiKeyOf, authenticate, createChallenge, getProfile } from '@market/contracts/identity';
+import { newId } from '@market/kernel';
 import { describeNeeding, eventually, startRedisServer } from '@market/testing';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -83,6 +92,27 @@ describe('rate limits', () => {
     expect(await times(4, () => send(harness, 'POST', `/gateway/${LISTING_ID}`, { key, body: {} }))).toEqual([
       200, 200, 200, 429,
     ]);
+  });
+
+  it('count only the deliveries of jobs that are refused, by their address', async () => {
+    await start({ RATE_LIMITS: `${LOW_LIMITS},deliveries=2/600` });
+    harness.bus.answers(openDelivery, () => ({ maxBytes: 100 }));
+    harness.bus.answers(deliverJob, () => ({ status: 'failed' as const }));
+    const id = newId();
+    const deliver = (signed: string) =>
+      send(harness, 'POST', `/jobs/${id}/failed`, {
+        body: {},
+        headers: {
+          'webhook-id': `${id}-${signed}-1`,
+          'webhook-timestamp': String(Math.floor(Date.now() / 1_000)),
+          'webhook-signature': 'v1,AAAA',
+        },
+      });
+    // Whether a signature holds is for the gateway service to say, which is not asked if the id is of another delivery.
+    expect(await times(4, () => deliver('failed'))).toEqual([200, 200, 200, 200]);
+    expect(await times(2, () => deliver('result'))).toEqual([401, 401]);
+    await eventually(async () => expect((await deliver('failed')).status).toBe(429));
+    expectRefused(await deliver('failed'), 429, 'RATE_LIMITED', 'rate_limited');
   });
 
   it('tell of a burst beside the rate', async () => {
@@ -297,6 +327,47 @@ describe('rate limits', () => {
       expect((await Promise.all(inFlight)).map(({ status }) => status)).toEqual([200, 200, 200]);
     });
 
+    it('last until the seller ends a stream, also if its buyer hangs up', async () => {
+      await start({ RATE_LIMITS: `${LOW_LIMITS},calls=1000/1` });
+      const { key } = harness.agent();
+      const over = new Set<string>();
+      const streams: OpenStream[] = [];
+      harness.bus.answers(executeCall, async () => {
+        const stream = { callId: newId(), contentId: newId(), attempt: 1, text: 'data: one\n\n' };
+        streams.push(stream);
+        return { outcome: 'streaming' as const, stream };
+      });
+      harness.bus.answers(readStream, async ({ contentId }) => ({
+        text: '',
+        state: over.has(contentId) ? ('ended' as const) : ('open' as const),
+        dataJson: '{}',
+      }));
+      const call = async (by = key): Promise<number> => {
+        const hangUp = new AbortController();
+        const { status } = await fetch(`${harness.origin}/api/v1/gateway/${LISTING_ID}`, {
+          method: 'POST',
+          headers: {
+            authorization: `Bearer ${by}`,
+            accept: 'text/event-stream',
+            'content-type': 'application/json',
+          },
+          body: '{}',
+          signal: hangUp.signal,
+        });
+        hangUp.abort();
+        return status;
+      };
+      expect([await call(), await call()]).toEqual([200, 200]);
+      // What came before it has been seen by then.
+      expect(await call(harness.agent().key)).toBe(200);
+      expect(await call()).toBe(429);
+      const { contentId } = streams[0]!;
+      over.add(contentId);
+      harness.signal(streamGrew, { contentId, offset: 10, text: '', isOver: true });
+      await eventually(async () => expect(await call()).toBe(200));
+      expect(await call()).toBe(429);
+    });
+
     it('end also for requests that were refused, malformed, or cut off', async () => {
       await start({ RATE_LIMITS: `${LOW_LIMITS},calls=1000/1` });
       const { key } = harness.agent();
@@ -306,7 +377,7 @@ describe('rate limits', () => {
             await send(harness, 'POST', `/gateway/${LISTING_ID}`, {
               key,
               body: '{}',
-              headers: { 'content-type': 'text/plain' },
+              headers: { 'content-encoding': 'gzip' },
             })
           ).status,
         ).toBe(415);

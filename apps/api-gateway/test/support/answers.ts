@@ -1,3 +1,4 @@
+import { newId } from '@market/kernel';
 import {
   createListing,
   createListingChallenge,
@@ -11,32 +12,51 @@ import {
   updateListing,
 } from '@market/contracts/catalog';
 import {
+  cancelCall,
   executeCall,
   executeKeylessCall,
+  openDelivery,
+  findJobSeconds,
   getEndpoint,
   getGatewayRequest,
+  openContent,
+  readContent,
+  createWebhook,
+  deleteWebhook,
   getListingQuality,
+  getWebhook,
   listGatewayRequests,
+  listWebhookDeliveries,
+  listWebhooks,
+  replayWebhookDelivery,
   rotateEndpointSecret,
+  rotateWebhookSecret,
   testEndpoint,
+  testWebhook,
   updateEndpoint,
+  updateWebhook,
 } from '@market/contracts/gateway';
 import {
+  agreeToClaim,
+  beginOidcSignIn,
   claimAgent,
   CREDENTIAL_SECRET_LENGTH,
   closeSession,
   createApiKey,
   createChallenge,
+  createClaimCode,
   findPaidSeller,
   getAgent,
   getAgents,
   getApiKey,
   getBudget,
+  getOidcProvider,
   getProfile,
   getWallet,
   linkWallet,
   listApiKeys,
   listWallets,
+  openOidcSession,
   openSession,
   recover,
   register,
@@ -72,6 +92,7 @@ import {
   verifyPayment,
 } from '@market/contracts/payments-ledger';
 import { createReview, getScore, listEvents, listReviews } from '@market/contracts/reputation';
+import { refuse } from '@market/messaging';
 import type { FakeBus } from '@market/testing';
 import { agentRecordExample, sellerQualityExample } from '../../src/agents/agents.examples.js';
 import {
@@ -91,11 +112,14 @@ import {
   keylessOfferExample,
 } from '../../src/gateway/gateway.examples.js';
 import {
+  beginOidcExample,
   budgetExample,
   challengeExample,
+  claimCodeExample,
   claimExample,
   createdKeyExample,
   linkedWalletExample,
+  oidcSessionExample,
   profileExample,
   recoveryExample,
   registrationExample,
@@ -124,6 +148,14 @@ import {
   verifiedExample,
 } from '../../src/subscriptions/subscriptions.examples.js';
 
+import {
+  createdWebhookExample,
+  deliveryExample,
+  rotatedWebhookExample,
+  testedWebhookExample,
+  webhookExample,
+} from '../../src/webhooks/webhooks.examples.js';
+
 /** Makes every fake service answer all requests with the documented examples. */
 export function answerEverything(bus: FakeBus): void {
   const { key: _key, ...listedKey } = createdKeyExample;
@@ -150,8 +182,16 @@ export function answerEverything(bus: FakeBus): void {
     .answers(linkWallet, () => linkedWalletExample)
     .answers(updateWallet, () => linkedWalletExample)
     .answers(claimAgent, () => claimExample)
+    .answers(createClaimCode, () => claimCodeExample)
+    .answers(agreeToClaim, () => claimExample)
     .answers(openSession, () => ({
       ...sessionExample,
+      session_token: sessionTokenOf('s'.repeat(CREDENTIAL_SECRET_LENGTH)),
+    }))
+    .answers(getOidcProvider, () => ({ issuer: null }))
+    .answers(beginOidcSignIn, () => beginOidcExample)
+    .answers(openOidcSession, () => ({
+      ...oidcSessionExample,
       session_token: sessionTokenOf('s'.repeat(CREDENTIAL_SECRET_LENGTH)),
     }))
     .answers(closeSession, () => ({ ended: true as const }))
@@ -169,6 +209,14 @@ export function answerEverything(bus: FakeBus): void {
     .answers(createListing, () => createdListingExample)
     .answers(updateListing, () => listingDetailExample)
     .answers(removeListing, ({ listing_id }) => ({ id: listing_id, deleted: true }))
+    .answers(openDelivery, () => {
+      throw refuse(openDelivery, 'job_not_found', {});
+    })
+    .answers(cancelCall, ({ requestId }) => ({
+      request_id: requestId,
+      status: 'cancelling' as const,
+      retry_after_seconds: 5,
+    }))
     .answers(executeCall, () => ({
       outcome: 'answered' as const,
       dataJson: JSON.stringify(gatewayResultExample),
@@ -181,12 +229,26 @@ export function answerEverything(bus: FakeBus): void {
     )
     .answers(listGatewayRequests, () => ({ items: [gatewayRecordExample], total: 1, nextCursor: null }))
     .answers(getGatewayRequest, () => ({ ...gatewayRecordExample, attempts: gatewayRequestDetailExample.attempts }))
+    .answers(openContent, () => ({
+      content: { id: newId(), contentType: 'text/csv', size: 12, sha256: '0'.repeat(64) },
+      dataJson: JSON.stringify(gatewayResultExample),
+    }))
+    .answers(readContent, () => ({ base64: Buffer.from('city,celsius').toString('base64') }))
     .answers(getListingQuality, () => ({ days: [dayQualityExample] }))
     .answers(getEndpoint, () => endpointExample)
     .answers(updateEndpoint, () => endpointExample)
     .answers(testEndpoint, () => testOutcomeExample)
     .answers(rotateEndpointSecret, () => rotatedExample)
     .answers(listEvents, () => ({ items: [eventExample], hasMore: false, latest: eventExample.id, total: 1 }))
+    .answers(listWebhooks, () => ({ webhooks: [webhookExample] }))
+    .answers(createWebhook, () => createdWebhookExample)
+    .answers(getWebhook, () => webhookExample)
+    .answers(updateWebhook, () => webhookExample)
+    .answers(deleteWebhook, ({ webhook_id: id }) => ({ id, deleted: true as const }))
+    .answers(rotateWebhookSecret, () => rotatedWebhookExample)
+    .answers(testWebhook, () => testedWebhookExample)
+    .answers(listWebhookDeliveries, () => ({ items: [deliveryExample], total: 1, nextCursor: null }))
+    .answers(replayWebhookDelivery, () => deliveryExample)
     .answers(listLedger, () => ({ items: [entryExample], total: 1, nextCursor: null }))
     .answers(getBalance, () => balanceExample)
     .answers(payFees, () => feesPaidExample)
@@ -200,10 +262,12 @@ export function answerEverything(bus: FakeBus): void {
     .answers(listReceipts, () => ({ items: [receiptExample], total: 1, nextCursor: null }))
     .answers(getReceipt, () => receiptRecordExample)
     .answers(getReceiptProof, () => proofExample)
+    .answers(findJobSeconds, ({ listings }) => ({ jobSeconds: listings.map(() => null) }))
     .answers(quoteExact, ({ calls }) => ({
       terms: calls.map(() => []),
       minimumMicros: '10000',
       networks: [],
+      uptoNetworks: [],
       payTo: null,
     }))
     .answers(checkPayable, () => ({ isPayable: true, missing: [] }))

@@ -84,8 +84,10 @@ export function sendRaw(harness: EdgeHarness, bytes: string | Buffer): Promise<A
       );
       resolve({ status: Number(statusLine.split(' ')[1]), headers, text, json: parse(text) });
     };
-    socket.setTimeout(1_000, finish);
+    socket.setTimeout(30_000, finish);
     socket.on('data', (chunk: Buffer) => {
+      // What follows the first bytes follows soon.
+      socket.setTimeout(1_000);
       chunks.push(chunk);
       if (isComplete(Buffer.concat(chunks).toString())) finish();
     });

@@ -1,5 +1,6 @@
 import type { OutputOf } from '@market/contracts';
-import type { listCategories } from '@market/contracts/catalog';
+import { listCategories } from '@market/contracts/catalog';
+import { HandleRequest } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
@@ -19,6 +20,11 @@ export class Categories {
   private freshUntil = 0;
 
   constructor(private readonly database: Database) {}
+
+  @HandleRequest(listCategories)
+  async answer(): Promise<OutputOf<typeof listCategories>> {
+    return { categories: await this.list() };
+  }
 
   async list(): Promise<CategoryView[]> {
     if (Date.now() >= this.freshUntil) {

@@ -1,7 +1,7 @@
-import type { OutputOf } from '@market/contracts';
+import type { InputOf, OutputOf } from '@market/contracts';
 import { createListingChallenge } from '@market/contracts/catalog';
 import { newProofOfWorkChallenge } from '@market/kernel';
-import { principalOf, refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { catalogConfig, type CatalogConfig } from '../config.js';
@@ -48,7 +48,11 @@ export class CreateListingChallenge {
     @Inject(catalogConfig.token) private readonly config: CatalogConfig,
   ) {}
 
-  async execute(context: RequestContext): Promise<OutputOf<typeof createListingChallenge>> {
+  @HandleRequest(createListingChallenge)
+  async execute(
+    _input: InputOf<typeof createListingChallenge>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof createListingChallenge>> {
     const agent = principalOf(context);
     if (!isSeller(agent)) throw refuse(createListingChallenge, 'seller_role_required', {});
     const {

@@ -4,6 +4,7 @@ import { provisionEndpoint, type endpointChanged } from '@market/contracts/gatew
 import { MessageBus, type RequestContext, type ReceivedEvent } from '@market/messaging';
 import { Database, Outbox, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
+import { IS_CALLED } from '../listings/pricing.js';
 
 // Version 0 is older than every version that the gateway sends.
 const keepFirst = sql(
@@ -26,7 +27,7 @@ const project = sql(
 const failing = sql(
   'endpoints.failing',
   `SELECT endpoint.listing_id FROM endpoints endpoint JOIN listings l ON l.id = endpoint.listing_id
-   WHERE endpoint.failing_since < now() - make_interval(secs => $1) AND l.status = 'active' AND l.pricing_model = 'per_call'
+   WHERE endpoint.failing_since < now() - make_interval(secs => $1) AND l.status = 'active' AND ${IS_CALLED}
    ORDER BY endpoint.failing_since LIMIT 100`,
 );
 const isFailing = sql(
@@ -78,7 +79,7 @@ export class Endpoints {
     return changed.filter(({ status }) => status === 'active').map((row) => row.listing_id);
   }
 
-  /** Returns up to 100 active per_call listings whose endpoint has been failing for longer than `seconds`. */
+  /** Returns up to 100 active listings whose endpoint has been failing for longer than `seconds`. */
   async failingFor(seconds: number): Promise<string[]> {
     return (await this.database.query<{ listing_id: string }>(failing, [seconds])).map((row) => row.listing_id);
   }

@@ -1,7 +1,7 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { createListing, listingWorkSolved } from '@market/contracts/catalog';
 import { microsFromUsdNumber, newId, usdNumber } from '@market/kernel';
-import { principalOf, refuse, Refusal, type RequestContext } from '@market/messaging';
+import { HandleRequest, principalOf, Refusal, refuse, type RequestContext } from '@market/messaging';
 import { Idempotency, Outbox, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { Categories } from '../categories/categories.js';
@@ -15,6 +15,7 @@ import { columnsOf } from './listing-state.js';
 import { assertSchemas } from './listing-schemas.js';
 import { textProblem } from './listing-text.js';
 import { ListingsRepository, type Listing } from './listings.repository.js';
+import { isCalled, pricingProblem } from './pricing.js';
 import { ListingChanges } from './listing-changes.js';
 
 type Input = InputOf<typeof createListing>;
@@ -39,6 +40,7 @@ export class CreateListing {
     @Inject(catalogConfig.token) private readonly config: CatalogConfig,
   ) {}
 
+  @HandleRequest(createListing)
   async execute(input: Input, context: RequestContext): Promise<Created> {
     const seller = principalOf(context);
     if (!isSeller(seller)) throw refuse(createListing, 'seller_role_required', {});
@@ -75,14 +77,14 @@ export class CreateListing {
   }
 
   private async assertSellable(input: Input): Promise<void> {
-    const { pricing_model, pricing_amount, private_endpoint_url, category_id } = input;
+    const { pricing_amount, private_endpoint_url, category_id } = input;
     const text = textProblem(input);
     if (text) throw refuse(createListing, 'text_invalid', text);
-    if (pricing_model === 'free' && pricing_amount > 0)
-      throw refuse(createListing, 'pricing_invalid', { problem: 'pricing_amount must be 0 on free listings' });
-    if (pricing_model === 'per_call' && private_endpoint_url === undefined)
+    const problem = pricingProblem({ ...input, price_micros: microsFromUsdNumber(pricing_amount)!.toString() });
+    if (problem) throw refuse(createListing, 'pricing_invalid', { problem });
+    if (isCalled(input) && private_endpoint_url === undefined)
       throw refuse(createListing, 'private_endpoint_required', {});
-    if (pricing_model !== 'per_call' && private_endpoint_url !== undefined)
+    if (!isCalled(input) && private_endpoint_url !== undefined)
       throw refuse(createListing, 'private_endpoint_unexpected', {});
     if (category_id !== null && !(await this.categories.has(category_id)))
       throw refuse(createListing, 'category_not_found', {});

@@ -1,5 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
-import type { getListingCards } from '@market/contracts/catalog';
+import { getListingCards } from '@market/contracts/catalog';
+import { HandleRequest } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
@@ -16,6 +17,7 @@ const byIds = sql(
 export class GetListingCards {
   constructor(private readonly database: Database) {}
 
+  @HandleRequest(getListingCards)
   async execute({ ids }: InputOf<typeof getListingCards>): Promise<Cards> {
     return { listings: await this.database.query<Cards['listings'][number]>(byIds, [ids]) };
   }

@@ -1,7 +1,7 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { getListing } from '@market/contracts/catalog';
 import { isUuid } from '@market/kernel';
-import { refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, refuse, type RequestContext } from '@market/messaging';
 import { Database, GroupLookup, lookupSql, sql, type Tx } from '@market/persistence';
 import { platformConfig } from '@market/runtime';
 import { Inject, Injectable } from '@nestjs/common';
@@ -36,6 +36,7 @@ export class GetListing {
     this.bySlug = new GroupLookup(database, bySlug);
   }
 
+  @HandleRequest(getListing)
   async execute({ ref }: InputOf<typeof getListing>, context: RequestContext): Promise<OutputOf<typeof getListing>> {
     const found = await this.find(ref, context.principal?.accountId);
     if (!found || (found.status !== 'active' && found.provider_id !== context.principal?.accountId))

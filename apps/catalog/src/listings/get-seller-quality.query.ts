@@ -1,5 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
-import type { getSellerQuality } from '@market/contracts/catalog';
+import { getSellerQuality } from '@market/contracts/catalog';
+import { HandleRequest } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
@@ -25,6 +26,7 @@ const summarize = sql(
 export class GetSellerQuality {
   constructor(private readonly database: Database) {}
 
+  @HandleRequest(getSellerQuality)
   async execute({ sellerId }: InputOf<typeof getSellerQuality>): Promise<SellerQuality> {
     const [row] = await this.database.query<Omit<SellerQuality, 'last_success_at'> & { last_success_at: Date | null }>(
       summarize,

@@ -1,23 +1,11 @@
-import { newRequestContext } from '@market/messaging';
+import type { InputOf, OutputOf } from '@market/contracts';
+import { holdListing } from '@market/contracts/catalog';
+import { HandleRequest, newRequestContext, operatorOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, recordOperatorAction } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import { stateOf, type ListingState } from './listing-state.js';
+import { columnsOf, stateOf } from './listing-state.js';
 import { ListingsRepository } from './listings.repository.js';
 import { ListingChanges } from './listing-changes.js';
-
-interface HoldRequest {
-  /** A uuid or a slug, current or former. */
-  ref: string;
-  operator: string;
-  reason: string | null;
-}
-
-interface Moved {
-  id: string;
-  name: string;
-  from: ListingState;
-  to: ListingState;
-}
 
 /**
  * Holds a listing, or releases it to its former state, for an operator. The change is published like any other, and
@@ -31,17 +19,24 @@ export class HoldListing {
     private readonly changes: ListingChanges,
   ) {}
 
-  /** @returns null if there is no such listing. If nothing changed, `from` equals `to` and nothing is recorded. */
-  execute(action: 'hold' | 'release', { ref, operator, reason }: HoldRequest): Promise<Moved | null> {
+  /** If nothing changes, nothing is recorded. */
+  @HandleRequest(holdListing)
+  execute(
+    { ref, action, reason }: InputOf<typeof holdListing>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof holdListing>> {
+    const operator = operatorOf(context);
     const command = action === 'hold' ? 'listing suspend' : 'listing release';
     return this.database.transaction(async (tx) => {
-      const id = await this.listings.resolve(tx, ref);
-      const moved = id && (await this.changes.react(tx, id, action, newRequestContext()));
-      if (!moved) return null;
-      const { before, state: to } = moved;
-      const from = stateOf(before);
-      if (from !== to) await recordOperatorAction(tx, { operator, command, subject: before.id, reason });
-      return { id: before.id, name: before.name, from, to };
+      const found = await this.listings.resolve(tx, ref);
+      const moved = found && (await this.changes.react(tx, found, action, newRequestContext()));
+      if (!moved) throw refuse(holdListing, 'listing_not_found', {});
+      const { before, state } = moved;
+      const { id, name } = before;
+      const changed = stateOf(before) !== state;
+      if (changed) await recordOperatorAction(tx, { operator, command, subject: id, reason });
+      const { status, suspended_by } = columnsOf(state);
+      return { id, name, status, suspended_by, changed };
     });
   }
 }

@@ -1,6 +1,7 @@
-import type { OutputOf } from '@market/contracts';
+import type { InputOf, OutputOf } from '@market/contracts';
 import { findListings, inspectListing } from '@market/contracts/catalog';
 import { isUuid } from '@market/kernel';
+import { HandleRequest, operatorOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { ListingsRepository } from './listings.repository.js';
@@ -65,22 +66,24 @@ export class InspectListings {
     private readonly listings: ListingsRepository,
   ) {}
 
-  /** Finds a listing by uuid or slug; undefined if there is none. */
-  async one(ref: string): Promise<Found | undefined> {
+  @HandleRequest(inspectListing)
+  async inspect({ ref }: InputOf<typeof inspectListing>, context: RequestContext): Promise<Found> {
+    operatorOf(context);
     const id = await this.listings.resolve(this.database, ref);
     const [row] = id === undefined ? [] : await this.database.query<FoundRow>(inFull, [id]);
-    return (
-      row && {
-        ...row,
-        failing_since: row.failing_since?.toISOString() ?? null,
-        created_at: row.created_at.toISOString(),
-        published_at: row.published_at?.toISOString() ?? null,
-        updated_at: row.updated_at.toISOString(),
-      }
-    );
+    if (!row) throw refuse(inspectListing, 'listing_not_found', {});
+    return {
+      ...row,
+      failing_since: row.failing_since?.toISOString() ?? null,
+      created_at: row.created_at.toISOString(),
+      published_at: row.published_at?.toISOString() ?? null,
+      updated_at: row.updated_at.toISOString(),
+    };
   }
 
-  async find(query: string): Promise<OutputOf<typeof findListings>> {
+  @HandleRequest(findListings)
+  async find({ query }: InputOf<typeof findListings>, context: RequestContext): Promise<OutputOf<typeof findListings>> {
+    operatorOf(context);
     return { listings: await this.database.query(isUuid(query) ? byId : byName, [query]) };
   }
 

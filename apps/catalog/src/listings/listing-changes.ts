@@ -116,6 +116,8 @@ export class ListingChanges {
       inputSchema: _schema,
       exampleInput: _example,
       outputSchema: _answer,
+      usage: _usage,
+      includedUnits: _units,
       isSuspendedForDebt: _debt,
       ...offering
     } = (await this.offerings.find(tx, id))!;

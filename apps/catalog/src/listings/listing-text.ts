@@ -12,9 +12,17 @@ export interface TextProblem {
 type Input = InputOf<typeof createListing>;
 const LINES = ['description', 'docs', 'connection_instructions', 'risk_disclaimers', 'sla'] as const;
 const LINE = ['name', 'expected_delivery', 'demo_endpoint', 'github_url', 'logo_url'] as const;
+const LISTS = ['tags', 'formats', 'request_formats'] as const;
 const JSON_VALUES = ['input_schema', 'example_input', 'output_schema'] as const;
 type Texts = Partial<
-  Pick<Input, (typeof LINES | typeof LINE | typeof JSON_VALUES)[number] | 'tags' | 'formats' | 'example_outputs'>
+  Pick<
+    Input,
+    | (typeof LINES | typeof LINE | typeof JSON_VALUES)[number]
+    | (typeof LISTS)[number]
+    | 'example_outputs'
+    | 'usage'
+    | 'included_units'
+  >
 >;
 
 /** A text, whether it may have several lines, and in JSON the place of it. */
@@ -26,16 +34,17 @@ export function textProblem(texts: Texts): TextProblem | null {
     const text = texts[field];
     if (text !== undefined && !VISIBLE.test(text)) return { field, problem: 'must hold something to be seen' };
   }
-  const { name, tags = [], formats = [], example_outputs = [] } = texts;
+  const { name, example_outputs = [], usage, included_units } = texts;
   const all: Shown[] = [
     ...LINE.map((field): Shown => [field, texts[field], false]),
     ...LINES.map((field): Shown => [field, texts[field], true]),
-    ...tags.map((tag): Shown => ['tags', tag, false]),
-    ...formats.map((format): Shown => ['formats', format, false]),
+    ...LISTS.flatMap((field) => (texts[field] ?? []).map((text): Shown => [field, text, false])),
     ...example_outputs.flatMap(({ label, content }): Shown[] => [
       ['example_outputs', label, false],
       ['example_outputs', content, true],
     ]),
+    ['usage', usage?.unit, false],
+    ['included_units', included_units?.unit, false],
     ...JSON_VALUES.flatMap((field) =>
       textsIn(texts[field]).map(({ text, lines, path }): Shown => [field, text, lines, path]),
     ),

@@ -1,5 +1,6 @@
 import type { OutputOf } from '@market/contracts';
 import { detailFields, listedFields, type getListing, type ListingView } from '@market/contracts/catalog';
+import { IS_CALLED, isCalled } from './pricing.js';
 
 export type ListingDetail = OutputOf<typeof getListing>;
 
@@ -33,7 +34,7 @@ export const VIEW_JSON = `(
           quality.p50_ms_7d, quality.p95_ms_7d, quality.p50_ms_30d, quality.p95_ms_30d,
           coalesce(quality.calls_7d, 0) AS calls_7d, coalesce(quality.calls_30d, 0) AS calls_30d,
           coalesce(quality.buyers_30d, 0) AS buyers_30d, quality.buyers_success_rate_30d
-      ) shown WHERE l.pricing_model = 'per_call') AS quality,
+      ) shown WHERE ${IS_CALLED}) AS quality,
       (SELECT shown FROM (
         SELECT trim_scale(round(((rating.accuracy + rating.reliability + rating.value) / 3)::numeric, 2)) AS average,
           rating.review_count AS count, trim_scale(round(rating.accuracy::numeric, 2)) AS accuracy,
@@ -70,7 +71,7 @@ export const toDetail = (
   ...row.view,
   ...details,
   ...(row.view.provider_id === viewerId && { connection_instructions }),
-  ...(row.view.pricing_model === 'per_call' && {
+  ...(isCalled(row.view) && {
     gateway_url: `${publicUrl}/api/v1/gateway/${row.view.id}`,
     gateway_limits: row.gateway_limits ?? undefined,
     endpoint_status: row.endpoint_status ?? undefined,

@@ -15,9 +15,7 @@ import { HoldListing } from './hold-listing.use-case.js';
 import { ListingsRepository } from './listings.repository.js';
 import { InspectListings } from './inspect-listings.query.js';
 import { ListingChanges } from './listing-changes.js';
-import { ListingsMessageController } from './listings.message-controller.js';
-import { OperatorsMessageController } from './operators.message-controller.js';
-import { MoveListings } from './move-listings.js';
+import { SuspendOrResumeListings } from './suspend-or-resume-listings.js';
 import { RemoveListing } from './remove-listing.use-case.js';
 import { ReviewPayable } from './review-payable.job.js';
 import { SearchListings } from './search-listings.query.js';
@@ -28,12 +26,7 @@ import { UpdateListing } from './update-listing.use-case.js';
 
 @Module({
   imports: [CategoriesModule, ChallengesModule, EndpointsModule, ProvidersModule, QualityModule, SearchModule],
-  controllers: [
-    ListingsMessageController,
-    OperatorsMessageController,
-    EndpointHealthEventController,
-    SellerStandingEventController,
-  ],
+  controllers: [EndpointHealthEventController, SellerStandingEventController],
   providers: [
     SearchListings,
     GetListing,
@@ -48,7 +41,7 @@ import { UpdateListing } from './update-listing.use-case.js';
     InspectListings,
     SuspendFailing,
     ReviewPayable,
-    MoveListings,
+    SuspendOrResumeListings,
     ListingChanges,
     ListingsRepository,
   ],

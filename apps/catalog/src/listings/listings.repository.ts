@@ -36,6 +36,10 @@ const FACTS = [
   'name',
   'pricing_model',
   'price_micros',
+  'usage',
+  'included_calls',
+  'included_units',
+  'free_calls',
   'status',
   'suspended_by',
   'held_as',
@@ -131,9 +135,9 @@ export class ListingsRepository {
   async ofSeller(
     tx: Tx,
     sellerId: string,
-    { areOnMarket, onlyPaid }: { areOnMarket: boolean; onlyPaid: boolean },
+    { areActive, onlyPaid }: { areActive: boolean; onlyPaid: boolean },
   ): Promise<string[]> {
-    const rows = await tx.query<{ id: string }>(ofSeller, [sellerId, areOnMarket, onlyPaid]);
+    const rows = await tx.query<{ id: string }>(ofSeller, [sellerId, areActive, onlyPaid]);
     return rows.map(({ id }) => id);
   }
 

@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { removeListing } from '@market/contracts/catalog';
-import { principalOf, refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Endpoints } from '../endpoints/endpoints.js';
@@ -20,6 +20,7 @@ export class RemoveListing {
     private readonly quality: Quality,
   ) {}
 
+  @HandleRequest(removeListing)
   execute(
     { listing_id }: InputOf<typeof removeListing>,
     context: RequestContext,

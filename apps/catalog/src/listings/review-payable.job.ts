@@ -5,10 +5,11 @@ import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { catalogConfig, type CatalogConfig } from '../config.js';
 import { PayableSellers } from '../providers/payable-sellers.js';
 import { Providers } from '../providers/providers.js';
-import { MoveListings } from './move-listings.js';
+import { SuspendOrResumeListings } from './suspend-or-resume-listings.js';
 
 const BATCH_SIZE = 200;
-const FIRST = '00000000-0000-0000-0000-000000000000';
+/** Less than every id. */
+const NIL_ID = '00000000-0000-0000-0000-000000000000';
 
 interface Seller {
   id: string;
@@ -23,19 +24,20 @@ const nextSellers = sql(
 );
 
 /**
- * Takes the paid listings of sellers off the market that no configured route can pay, because they have disabled the
- * wallet or the operator takes other chains now, and brings them back when one can.
+ * Suspends the paid listings of sellers that no configured route can pay, because they have disabled the wallet or the
+ * operator takes other chains now, and resumes them when one can.
  */
 @Injectable()
 export class ReviewPayable implements OnModuleInit {
-  private after = FIRST;
+  /** The last seller that was looked at. */
+  private after = NIL_ID;
 
   constructor(
     private readonly database: Database,
     private readonly jobs: Jobs,
     private readonly payable: PayableSellers,
     private readonly providers: Providers,
-    private readonly moveListings: MoveListings,
+    private readonly suspendOrResume: SuspendOrResumeListings,
     @Inject(catalogConfig.token) private readonly config: CatalogConfig,
   ) {}
 
@@ -46,7 +48,7 @@ export class ReviewPayable implements OnModuleInit {
   /** Looks at the next sellers, and begins again after the last. */
   async run(): Promise<void> {
     const sellers = await this.database.query<Seller>(nextSellers, [this.after]);
-    this.after = sellers.length < BATCH_SIZE ? FIRST : sellers.at(-1)!.id;
+    this.after = sellers.length < BATCH_SIZE ? NIL_ID : sellers.at(-1)!.id;
     if (sellers.length === 0) return;
     const context = newRequestContext();
     const ids = sellers.map(({ id }) => id);
@@ -55,7 +57,7 @@ export class ReviewPayable implements OnModuleInit {
       const isPayable = !unpayable.has(id);
       await this.database.transaction(async (tx) => {
         if (await this.providers.setPayable(tx, id, isPayable))
-          await this.moveListings.execute(tx, id, { areOnMarket: !isPayable, onlyPaid: true }, context);
+          await this.suspendOrResume.execute(tx, id, { suspend: !isPayable, onlyPaid: true }, context);
       });
     }
   }

@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
-import type { searchListings } from '@market/contracts/catalog';
-import { principalOf, type RequestContext } from '@market/messaging';
+import { searchListings } from '@market/contracts/catalog';
+import { HandleRequest, principalOf, type RequestContext } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
 import { ListingSearch } from '../search/listing-search.js';
 
@@ -9,6 +9,7 @@ import { ListingSearch } from '../search/listing-search.js';
 export class SearchListings {
   constructor(private readonly search: ListingSearch) {}
 
+  @HandleRequest(searchListings)
   execute(
     { q, mine = false, sellerId, page, limit, ...filters }: InputOf<typeof searchListings>,
     context: RequestContext,

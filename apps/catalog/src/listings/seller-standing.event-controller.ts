@@ -4,13 +4,13 @@ import { HandleEvent, newRequestContext, type ReceivedEvent } from '@market/mess
 import type { Tx } from '@market/persistence';
 import { Controller } from '@nestjs/common';
 import { Providers } from '../providers/providers.js';
-import { MoveListings } from './move-listings.js';
+import { SuspendOrResumeListings } from './suspend-or-resume-listings.js';
 
 @Controller()
 export class SellerStandingEventController {
   constructor(
     private readonly providers: Providers,
-    private readonly moveListings: MoveListings,
+    private readonly suspendOrResume: SuspendOrResumeListings,
   ) {}
 
   /**
@@ -22,10 +22,10 @@ export class SellerStandingEventController {
     for (const { payload, requestId } of inOrder(events, ({ sellerId }) => sellerId)) {
       if (!(await this.providers.setStanding(tx, payload))) continue;
       const { sellerId, isOverdue } = payload;
-      await this.moveListings.execute(
+      await this.suspendOrResume.execute(
         tx,
         sellerId,
-        { areOnMarket: isOverdue, onlyPaid: true },
+        { suspend: isOverdue, onlyPaid: true },
         newRequestContext({ requestId }),
       );
     }
@@ -37,10 +37,10 @@ export class SellerStandingEventController {
     for (const { payload, requestId } of inOrder(events, ({ agentId }) => agentId)) {
       if (!(await this.providers.setSuspension(tx, payload))) continue;
       const { agentId, isSuspended } = payload;
-      await this.moveListings.execute(
+      await this.suspendOrResume.execute(
         tx,
         agentId,
-        { areOnMarket: isSuspended, onlyPaid: false },
+        { suspend: isSuspended, onlyPaid: false },
         newRequestContext({ requestId }),
       );
     }

@@ -1,5 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
-import type { suggestSlugs } from '@market/contracts/catalog';
+import { suggestSlugs } from '@market/contracts/catalog';
+import { HandleRequest } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
 import { ListingSearch } from '../search/listing-search.js';
 import { isSlug } from './slug.js';
@@ -9,6 +10,7 @@ import { isSlug } from './slug.js';
 export class SuggestSlugs {
   constructor(private readonly search: ListingSearch) {}
 
+  @HandleRequest(suggestSlugs)
   async execute({ slug }: InputOf<typeof suggestSlugs>): Promise<OutputOf<typeof suggestSlugs>> {
     return { slugs: isSlug(slug) ? await this.search.slugsLike(slug) : [] };
   }

@@ -1,7 +1,7 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { updateListing } from '@market/contracts/catalog';
 import { microsFromUsdNumber } from '@market/kernel';
-import { principalOf, refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, Idempotency } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { isDeepStrictEqual } from 'node:util';
@@ -12,6 +12,7 @@ import { stateOf, TRANSITIONS, type ListingState } from './listing-state.js';
 import { assertSchemas } from './listing-schemas.js';
 import { textProblem } from './listing-text.js';
 import { GetListing } from './get-listing.query.js';
+import { hasPeriods, isCalled, pricingProblem } from './pricing.js';
 import { ListingsRepository, type ListingFacts, type ListingFields } from './listings.repository.js';
 import { ListingChanges } from './listing-changes.js';
 
@@ -35,6 +36,7 @@ export class UpdateListing {
     private readonly getListing: GetListing,
   ) {}
 
+  @HandleRequest(updateListing)
   async execute(input: Input, context: RequestContext): Promise<OutputOf<typeof updateListing>> {
     const { accountId } = principalOf(context);
     const stored = await this.idempotency.replay(updateListing, context);
@@ -110,11 +112,17 @@ function decide(
   // A listing that becomes free gets the price 0 unless the change names one.
   const unsaid = fields.pricing_model === 'free' ? '0' : listing.price_micros;
   const price_micros = pricing_amount === undefined ? unsaid : microsFromUsdNumber(pricing_amount)!.toString();
-  if (model === 'free' && price_micros !== '0')
-    throw refuse(updateListing, 'pricing_invalid', { problem: 'pricing_amount must be 0 on free listings' });
-  if (model !== 'per_call' && private_endpoint_url !== undefined)
+  // So do the calls that the new price cannot include.
+  const { included_calls = hasPeriods(model) ? listing.included_calls : null } = fields;
+  const { included_units = model === 'usage_tiered' ? listing.included_units : null } = fields;
+  const isTryable = price_micros !== '0' && isCalled({ pricing_model: model, included_calls, included_units });
+  const { free_calls = isTryable ? listing.free_calls : null, usage = listing.usage } = fields;
+  const priced = { pricing_model: model, price_micros, included_calls, included_units, free_calls, usage };
+  const problem = pricingProblem(priced);
+  if (problem) throw refuse(updateListing, 'pricing_invalid', { problem });
+  if (!isCalled(priced) && private_endpoint_url !== undefined)
     throw refuse(updateListing, 'private_endpoint_unexpected', {});
-  if (model === 'per_call' && listing.pricing_model !== 'per_call' && private_endpoint_url === undefined)
+  if (isCalled(priced) && !isCalled(listing) && private_endpoint_url === undefined)
     throw refuse(updateListing, 'private_endpoint_required', {});
-  return { listing, changes: { ...fields, price_micros }, state };
+  return { listing, changes: { ...fields, ...priced }, state };
 }

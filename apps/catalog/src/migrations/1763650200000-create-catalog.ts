@@ -161,11 +161,16 @@ async function createListings(runner: QueryRunner): Promise<void> {
       found_language text NOT NULL DEFAULT 'en',
       category_id uuid REFERENCES categories (id),
       pricing_model text NOT NULL CHECK (pricing_model IN ('free', 'per_call', 'monthly', 'yearly', 'usage_tiered')),
+      usage jsonb,
+      included_calls int CHECK (included_calls > 0),
+      included_units jsonb,
+      free_calls int CHECK (free_calls > 0),
       pricing_currency text NOT NULL,
       preferred_currency text NOT NULL CHECK (preferred_currency IN ('USDC', 'ETH', 'SOL')),
       delivery_type text NOT NULL CHECK (delivery_type IN ('api', 'webhook', 'streaming', 'batch', 'file')),
       auth_method text NOT NULL CHECK (auth_method IN ('api_key', 'oauth2', 'bearer_token', 'none')),
       formats text[] NOT NULL,
+      request_formats text[] NOT NULL DEFAULT '{json}',
       docs text,
       connection_instructions text,
       example_outputs jsonb NOT NULL,
@@ -186,7 +191,11 @@ async function createListings(runner: QueryRunner): Promise<void> {
       CHECK ((status = 'suspended') = (suspended_by IS NOT NULL)),
       CHECK ((suspended_by IS NOT DISTINCT FROM 'operator') = (held_as IS NOT NULL)),
       CHECK (status <> 'active' OR published_at IS NOT NULL),
-      CHECK (pricing_model <> 'free' OR price_micros = 0)
+      CHECK (pricing_model <> 'free' OR price_micros = 0),
+      CHECK (usage IS NULL OR (pricing_model = 'per_call' AND price_micros > 0)),
+      CHECK (included_calls IS NULL OR (pricing_model IN ('monthly', 'yearly') AND price_micros > 0)),
+      CHECK (included_units IS NULL OR (pricing_model = 'usage_tiered' AND price_micros > 0)),
+      CHECK (free_calls IS NULL OR (price_micros > 0 AND (pricing_model = 'per_call' OR num_nonnulls(included_calls, included_units) > 0)))
     ) WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02)`);
   // Used to count one seller's listings for its limits.
   await runner.query('CREATE INDEX listings_of_provider ON listings (provider_id, created_at DESC)');
@@ -244,15 +253,17 @@ async function createSearch(runner: QueryRunner): Promise<void> {
     `CREATE INDEX listings_filters ON listings (category_id, pricing_model, delivery_type, price_micros, is_live) WHERE status = 'active'`,
   );
   await runner.query(`CREATE INDEX listings_newest ON listings (created_at, id) WHERE status = 'active'`);
-  await runner.query(`CREATE INDEX listings_live ON listings (created_at, id) WHERE status = 'active' AND is_live`);
+  await runner.query(
+    `CREATE INDEX listings_live ON listings (created_at, id) WHERE status = 'active' AND pricing_model = 'per_call' AND is_live`,
+  );
   await runner.query(`CREATE INDEX listings_price ON listings (price_micros, id) WHERE status = 'active'`);
   // Prices depend on the model: in the order of all prices, the most expensive per_call listing follows about 250,000
   // subscriptions.
   await runner.query(
-    `CREATE INDEX listings_price_of_model ON listings (pricing_model, price_micros, id) WHERE status = 'active'`,
+    `CREATE INDEX listings_price_of_model ON listings (pricing_model, price_micros, id) INCLUDE (is_live) WHERE status = 'active'`,
   );
   await runner.query(
-    'CREATE INDEX listing_popularity_most ON listing_popularity (popularity, listing_id) WHERE is_active',
+    'CREATE INDEX listing_popularity_most ON listing_popularity (popularity, listing_id) INCLUDE (reliability) WHERE is_active',
   );
   await runner.query(
     'CREATE INDEX listing_popularity_reliable ON listing_popularity (reliability, listing_id) WHERE is_active',

@@ -20,13 +20,15 @@ const keepLatest = sql(
        = ROW (excluded.version, excluded.success_lower_bound, ${COLUMNS.replaceAll(/\w+/g, 'excluded.$&')})
    WHERE known.version < excluded.version`,
 );
+/** The reliability of what works now is at least this, and that of all else less. */
+export const LIVE_RELIABILITY = 1_000_000;
 const rank = sql(
   'listing-popularity.rank',
   `UPDATE listing_popularity ranked SET reliability = known.reliability
    FROM (
      SELECT l.id, CASE WHEN l.pricing_model <> 'per_call' THEN 0
-       ELSE (CASE WHEN endpoint.status = 'active' THEN 1000000 ELSE 0 END)
-         + round(coalesce(quality.success_lower_bound, 0) * 999999)::bigint END AS reliability
+       ELSE (CASE WHEN endpoint.status = 'active' THEN ${LIVE_RELIABILITY} ELSE 0 END)
+         + round(coalesce(quality.success_lower_bound, 0) * ${LIVE_RELIABILITY - 1})::bigint END AS reliability
      FROM listings l
      LEFT JOIN endpoints endpoint ON endpoint.listing_id = l.id
      LEFT JOIN listing_quality quality ON quality.listing_id = l.id

@@ -124,7 +124,9 @@ const listings = batchSql(`
   ), endpoint AS (
     INSERT INTO endpoints (listing_id, version, status, limits)
     SELECT id, 1, endpoint_status,
-      '{"max_request_bytes": 262144, "max_response_bytes": 1048576, "max_concurrency": 32, "requests_per_minute": null}'
+      '{"max_request_bytes": 262144, "max_response_bytes": 1048576, "max_file_bytes": 33554432,
+        "idle_timeout_ms": 30000, "stream_timeout_ms": 600000,
+        "max_concurrency": 32, "requests_per_minute": null}'
     FROM sample WHERE endpoint_status IS NOT NULL
   )
   INSERT INTO listing_popularity (listing_id, completed_calls, popularity, is_active, reliability, known_standing)

@@ -3,13 +3,18 @@ import type { searchListings } from '@market/contracts/catalog';
 import { Database, sql } from '@market/persistence';
 import { Jobs } from '@market/runtime';
 import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import { Meaning } from './meaning/meaning.js';
 import { FEW_LEFT, isBroad, promising } from './relevance.js';
-import { QuestionReader, type Question } from './question.js';
+import type { Question } from './concepts.js';
+import { QuestionReader } from './question.js';
 import {
+  areAllWanted,
   browsed,
+  browsedFewRated,
   countOf,
   facetsOf,
   nearNames,
+  nearestIn,
   ranked,
   shown,
   type Bound,
@@ -43,6 +48,8 @@ const CONNECTIONS = {
     // Many searches run concurrently.
     max_parallel_workers_per_gather: '0',
     'pg_trgm.similarity_threshold': '0.4',
+    // pgvector goes on until it has enough of what the filters leave.
+    'hnsw.iterative_scan': 'strict_order',
   },
 };
 
@@ -74,6 +81,7 @@ export class ListingSearch implements OnModuleInit, OnModuleDestroy {
   constructor(
     private readonly database: Database,
     private readonly jobs: Jobs,
+    private readonly meaning: Meaning,
   ) {}
 
   onModuleInit(): void {
@@ -90,10 +98,14 @@ export class ListingSearch implements OnModuleInit, OnModuleDestroy {
   async find(wanted: WantedListings, counted = COUNTED): Promise<FoundListings> {
     const { text } = wanted;
     if (text === undefined) return this.browse(wanted, counted);
-    const active = await this.countActive(counted);
-    const question = await this.reader!.read(text, active, wanted.sellerId);
+    const isByRelevance = (wanted.sort ?? 'relevance') === 'relevance' && !wanted.inEveryState;
+    const [[question, active], vector] = await Promise.all([
+      this.read(text, counted, wanted.sellerId),
+      isByRelevance ? this.meaning.of(text) : null,
+    ]);
     const { concepts, named, must, read } = question;
-    if (concepts.length > 0) return this.rank(wanted, question, active);
+    const nearest = vector && question.mass > 0 ? await this.nearestTo(vector, wanted, must) : [];
+    if (concepts.length > 0 || nearest.length > 0) return this.rank(wanted, question, active, nearest);
     const found = (named ?? must) === null ? EMPTY : await this.browse({ ...wanted, named, must }, counted);
     return { ...found, search: { ...read, match: found.total > 0 ? 'all' : 'none' } };
   }
@@ -109,16 +121,40 @@ export class ListingSearch implements OnModuleInit, OnModuleDestroy {
     counted: number,
   ): Promise<FoundListings> {
     const query = { ...wanted, sort: wanted.sort === 'relevance' ? ('newest' as const) : (wanted.sort ?? 'newest') };
-    const { matches } = await this.ask<{ matches: number }>(countOf(query, counted + 1));
+    const matches = areAllWanted(query) ? await this.countActive(counted) : await this.count(query, counted + 1);
     const areMany = matches > counted;
     const total = Math.min(matches, counted);
-    const page = isWithin(query, total) ? await this.ask<Page>(browsed(query, areMany)) : NOTHING;
+    const page = isWithin(query, total) ? await this.page(query, areMany, counted) : NOTHING;
     const found = await this.answer(query, page, total, areMany);
     if (!query.facets) return found;
     return { ...found, facets: areMany ? null : (await this.ask<{ facets: Facets }>(facetsOf(query))).facets };
   }
 
-  private async rank(wanted: WantedListings, question: Question, active: number): Promise<FoundListings> {
+  private async page(query: Query, areMany: boolean, counted: number): Promise<Page> {
+    const mayBeUnrated = areMany && query.sort === 'reliable' && !query.pricingModel && !query.live;
+    if (!mayBeUnrated || !isNarrowed(query)) return this.ask<Page>(browsed(query, areMany));
+    const matches = await this.count({ ...query, pricingModel: 'per_call' }, counted + 1);
+    return this.ask<Page>(matches > counted ? browsed(query, areMany) : browsedFewRated(query));
+  }
+
+  private async read(text: string, counted: number, sellerId: string | undefined): Promise<[Question, number]> {
+    const active = await this.countActive(counted);
+    return [await this.reader!.read(text, active, sellerId), active];
+  }
+
+  /** The ids of the listings that are nearest to a vector, the nearest one first. */
+  private async nearestTo(vector: string, wanted: WantedListings, must: string | null): Promise<string[]> {
+    return (
+      await this.ask<{ ids: string[] }>(nearestIn({ ...wanted, must, sort: 'relevance' }, vector, this.meaning.model))
+    ).ids;
+  }
+
+  private async rank(
+    wanted: WantedListings,
+    question: Question,
+    active: number,
+    nearest: string[],
+  ): Promise<FoundListings> {
     const query = { ...wanted, sort: wanted.sort ?? ('relevance' as const) };
     const parts = isBroad(question) ? promising(question, active, await this.left(query)) : [];
     const {
@@ -129,14 +165,19 @@ export class ListingSearch implements OnModuleInit, OnModuleDestroy {
       near,
       facets,
       ...page
-    } = await this.ask<Ranked>(ranked(query, question, parts));
+    } = await this.ask<Ranked>(ranked(query, question, parts, nearest));
     const found = await this.answer(query, isWithin(query, total) ? page : NOTHING, total, isPartial);
     const match = total === 0 ? 'none' : hasAll ? 'all' : strength < WEAK ? 'weak' : 'some';
     const shownNear = total === 0 && near.length > 0 ? await this.connections!.query<Near>(...nearNames(near)) : [];
     return {
       ...found,
       ...(facets && { facets: isPartial ? null : facets }),
-      search: { ...question.read, match, ...(shownNear.length > 0 && { near: shownNear }) },
+      search: {
+        ...question.read,
+        match,
+        ...(nearest.length > 0 && { meaning: true }),
+        ...(shownNear.length > 0 && { near: shownNear }),
+      },
     };
   }
 
@@ -151,7 +192,11 @@ export class ListingSearch implements OnModuleInit, OnModuleDestroy {
 
   /** How many listings the filters leave, up to a few; undefined without filters. */
   private async left(query: Query): Promise<number | undefined> {
-    return isNarrowed(query) ? (await this.ask<{ matches: number }>(countOf(query, FEW_LEFT))).matches : undefined;
+    return isNarrowed(query) ? this.count(query, FEW_LEFT) : undefined;
+  }
+
+  private async count(query: Query, most: number): Promise<number> {
+    return (await this.ask<{ matches: number }>(countOf(query, most))).matches;
   }
 
   private async answer(query: WantedListings, page: Page, total: number, areMany: boolean): Promise<FoundListings> {

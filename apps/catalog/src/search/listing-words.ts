@@ -8,7 +8,7 @@ export interface SearchedTexts {
   docs: string | null;
   /** The name of its category. */
   category: string | null;
-  /** As its seller says; null to find it. */
+  /** The language that its seller states; null to detect it. */
   language: string | null;
 }
 
@@ -17,18 +17,19 @@ export interface ListingWords {
   words: string[];
   /** The position and the weight of each word, as a tsvector has them. */
   places: string[];
-  /** The language, if the seller or the script says it. */
+  /** The language that the seller states or the script shows; null if neither does. */
   language: string | null;
-  /** The words to find the language by, if nothing says it. */
+  /** The words by which the database detects the language that is not stated. */
   spoken: string[];
 }
 
-/** Words in different fields are not next to each other. */
+/** How many positions lie between two fields, so that their words do not count as neighbours. */
 const GAP = 16;
+/** The highest position in a tsvector of PostgreSQL. */
 const MAX_POSITION = 16_383;
-const TAGS_READ = 5_000;
-const DOCS_READ = 10_000;
-const SPOKEN = 120;
+const MAX_TAG_LENGTH = 5_000;
+const MAX_DOCS_LENGTH = 10_000;
+const MAX_WORDS_TO_DETECT = 120;
 
 const SCRIPTS: [language: string, script: RegExp][] = [
   ['ja', /[\p{sc=Hiragana}\p{sc=Katakana}]/u],
@@ -67,15 +68,15 @@ export function listingWords({ name, tags, description, docs, category, language
     start += (found.at(-1)?.at ?? 0) + GAP;
   };
   add(wordsOf(name), 'A');
-  for (const tag of tags) add(wordsOf(tag.slice(0, TAGS_READ)), 'B');
+  for (const tag of tags) add(wordsOf(tag.slice(0, MAX_TAG_LENGTH)), 'B');
   if (category !== null) add(wordsOf(category), 'C');
   add(wordsOf(description), 'C');
-  add(wordsOf((docs ?? '').slice(0, DOCS_READ)), 'D');
+  add(wordsOf((docs ?? '').slice(0, MAX_DOCS_LENGTH)), 'D');
   return {
     words,
     places,
     language: language ?? languageOfScript(`${name} ${description}`),
-    spoken: (`${name} ${description}`.toLowerCase().match(/\p{L}+/gu) ?? []).slice(0, SPOKEN),
+    spoken: (`${name} ${description}`.toLowerCase().match(/\p{L}+/gu) ?? []).slice(0, MAX_WORDS_TO_DETECT),
   };
 }
 

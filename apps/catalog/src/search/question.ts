@@ -2,85 +2,41 @@ import type { Database } from '@market/persistence';
 import { sql, type Statement } from '@market/persistence';
 import { LRUCache } from 'lru-cache';
 import { readText, type AskedText } from './asked-text.js';
+import { distinct, either, together, type Corrected, type Question, type Way } from './concepts.js';
 import { DICTIONARIES } from './languages.js';
 import { SYNONYMS, type Synonym } from './synonyms.js';
 import { misspellingsOf, nearest } from './misspelt.js';
+import { FILLERS, saying, spellingsOf } from './plain-words.js';
 import { splitsOf } from './words.js';
-
-/** One way in which a listing can have what a word of the question means. */
-export interface Way {
-  /** A tsquery: alternatives joined by |, or a phrase. */
-  query: string;
-  /** How much of the word it is worth. */
-  weight: number;
-  /** The alternatives in the query, by whose number ts_rank divides; null of a phrase. */
-  lexemes: string[] | null;
-}
-
-/** A word of the question, and all ways in which listings can have it. */
-export interface Concept {
-  word: string;
-  ways: Way[];
-  /** How rare it is among the listings, times how much it says. */
-  weight: number;
-  /** About how many listings have it. */
-  listings: number;
-  /** Whether a listing lacks something without it. A neighbourhood of words only adds to them. */
-  isWanted: boolean;
-}
-
-/** How the words of a question were read. */
-interface ReadWords {
-  used: string[];
-  corrected: { word: string; as: string[] }[];
-  unmatched: string[];
-}
-
-export interface Question {
-  concepts: Concept[];
-  /** What names and tags must have, as a tsquery, where the words say nothing anywhere else. */
-  named: string | null;
-  /** What listings must have, as a tsquery: the phrases in quotes, and not the excluded words. */
-  must: string | null;
-  /** Whether there are phrases in quotes. */
-  isStrict: boolean;
-  /** The sum of the weights, with the words that no listing has. */
-  mass: number;
-  read: ReadWords;
-}
 
 const SYNONYM = 0.5;
 const SPLIT = 0.9;
 const CORRECTED = 0.8;
 const SYNONYM_OF_PHRASE = 0.7;
+/** What a synonym in another language is worth of one in the same. */
+const FOREIGN = 0.6;
 /** What the words of a known phrase are worth alone. */
-const PART = 0.3;
+const PART = 0.4;
 const NEARNESS = 0.5;
 const MAX_PAIRS = 8;
 const MAX_PARTS = 3;
 /** Stems of other languages than English that are shorter are too often those of other words. */
 const MIN_STEM = 4;
-const FILLER = 0.25;
+const VOCABULARY = new Set(SYNONYMS.flatMap(({ words }) => words));
+/** No known phrase has more words. */
+const LONGEST = Math.max(...SYNONYMS.map(({ words }) => words.length));
+/** Of a word that all listings have. Numbers in statements have four digits behind the point. */
+const LEAST_RARITY = 0.01;
 const MAX_CORRECTED = 8;
+/** So many rare words say clearly what is meant. */
+const CLEAR_WORDS = 2;
 /** Words of more listings are not counted: the statistics say how many. */
 const COMMON = 500;
-/** What more listings have is not counted again for a while. */
+/** Words of more listings, and phrases, are not counted again for a while. */
 const MANY = 100;
 const COUNTED = 10_001;
 const STATISTICS_TTL_MS = 30_000;
 const ABSENT_TTL_MS = 500;
-
-/** Words that say that something is wanted, not what. */
-const FILLERS = new Set(
-  `need want find get give make made let please help tell show look looking like know something somebody someone thing things
-  already ago yet still even ever never always often soon back now many much few several
-  way use using used good best better new service services agent agents api tool able would could should must may might us really
-  also just one ones here there any some lot say says said see try put take come go going got want wants needs finds gives
-  makes me my i you your it its we our they them he she his her who what which where when why how`.split(/\s+/),
-);
-
-/** How much a word says, whatever it is rare in. */
-const saying = (word: string): number => (FILLERS.has(word) ? FILLER : 1) * (/^(?:[a-z]|\d+)$/.test(word) ? 0.5 : 1);
 
 const LISTED = Object.entries(DICTIONARIES)
   .map(([code, dictionary]) => `('${code}', '${dictionary}')`)
@@ -120,9 +76,6 @@ const common = sql(
      AND share * reltuples > $1 AND lexeme IS NOT NULL`,
 );
 
-const quoted = (lexeme: string): string => `'${lexeme.replaceAll("'", "''").replaceAll('\\', '\\\\')}'`;
-const either = (lexemes: readonly string[]): string => lexemes.map(quoted).join(' | ');
-
 interface Counted {
   query: string;
   listings: number;
@@ -152,7 +105,16 @@ export class QuestionReader {
 
   /** @param sellerId reads it for the listings of one seller in every state. */
   async read(text: string, active: number, sellerId?: string): Promise<Question> {
-    const { words: asked, required, excluded } = readText(text);
+    return this.readWords(readText(text), active, sellerId);
+  }
+
+  /** @param slips what was typed for words that were corrected. */
+  private async readWords(
+    { words: asked, required, excluded }: AskedText,
+    active: number,
+    sellerId: string | undefined,
+    slips?: Map<string, Corrected>,
+  ): Promise<Question> {
     const single = asked.map(({ word }) => word);
     const joins = asked.map(({ word, joined }, index) => [
       ...joined,
@@ -162,7 +124,9 @@ export class QuestionReader {
     await this.stem(single);
     // What many have is a word, not two without their blank.
     const splits = new Map(single.map((word) => [word, this.isCommon(word) ? [] : splitsOf(word)]));
-    const knownWords = await this.known([...joins.flat(), ...[...splits.values()].flat(2)]);
+    const compounds = [...joins.flat(), ...[...splits.values()].flat(2)];
+    const inListings = await this.known(compounds);
+    const knownWords = new Set(compounds.filter((word) => inListings.has(word) || VOCABULARY.has(word)));
     await this.stem([
       ...asked.flatMap(({ written, parts }) => [written, ...parts]),
       ...required.flat(),
@@ -172,29 +136,34 @@ export class QuestionReader {
     const isStop = this.stopWords(asked);
     const isOfStopWords = asked.every(isStop);
     if (isOfStopWords) return this.readStopWords(asked, { required, excluded });
-    const units = await this.unitsOf(single);
-    const synonymsOf = (index: number): string[][] =>
-      units.filter(({ at, words }) => at === index && words.length === 1).flatMap(({ others }) => others);
+    const areKnown = (words: string[]): boolean => words.every((word) => knownWords.has(word));
+    const units = await this.unitsOf(single, (word) => splits.get(word)!.filter(areKnown));
+    const synonymsOf = (index: number): (Synonym & { at: number })[] =>
+      units.filter(({ at, words }) => at === index && words.length === 1);
+    const waysOf = ({ others, foreign }: Synonym, weight: number): Way[] => [
+      ...others.map((other) => this.wayOf(other, weight)),
+      ...foreign.map((other) => this.wayOf(other, weight * FOREIGN)),
+    ];
     const phrases = units.filter(({ words }) => words.length > 1);
-    await this.stem(units.flatMap(({ others }) => others.flat()));
+    await this.stem(units.flatMap(({ others, foreign }) => [...others, ...foreign].flat()));
 
     const indexes = asked.flatMap((each, index) => (isStop(each) || single.indexOf(each.word) < index ? [] : [index]));
     const wanted = indexes.map((index) => {
       const word = single[index]!;
-      const ways: Way[] = [this.wayOf([word], 1)];
+      const slip = slips?.get(word);
+      const ways: Way[] = slip ? slip.as.map((each) => this.wayOf([each], CORRECTED)) : [this.wayOf([word], 1)];
       // More parts are a name that a longer one may begin with.
       if (asked[index]!.parts.length > 1 && asked[index]!.parts.length <= MAX_PARTS)
         ways.push(this.wayOf(asked[index]!.parts, 1));
       for (const join of joins[index]!) if (knownWords.has(join)) ways.push(this.wayOf([join], 1));
-      for (const split of splits.get(word)!)
-        if (split.every((part) => knownWords.has(part))) ways.push(this.wayOf(split, SPLIT));
-      for (const other of synonymsOf(index)) ways.push(this.wayOf(other, SYNONYM));
+      for (const split of splits.get(word)!) if (areKnown(split)) ways.push(this.wayOf(split, SPLIT));
+      for (const synonym of synonymsOf(index)) ways.push(...waysOf(synonym, slip ? SYNONYM * CORRECTED : SYNONYM));
       return { word, ways: distinct(ways), index };
     });
-    const meant = phrases.map(({ at, words, others }) => ({
-      at,
-      words,
-      ways: distinct([this.wayOf(words, 1), ...others.map((other) => this.wayOf(other, SYNONYM_OF_PHRASE))]),
+    const meant = phrases.map((phrase) => ({
+      at: phrase.at,
+      words: phrase.words,
+      ways: distinct([this.wayOf(phrase.words, 1), ...waysOf(phrase, SYNONYM_OF_PHRASE)]),
     }));
     const pairs = indexes.slice(1, MAX_PAIRS + 1).flatMap((second, place) => {
       const first = indexes[place]!;
@@ -206,18 +175,33 @@ export class QuestionReader {
       [...wanted, ...meant].flatMap(({ ways }) => ways),
       sellerId,
     );
-    const inUse = (ways: Way[]): Way[] => ways.filter(({ query }) => counted.get(query)! > 0);
+    const inUse = (ways: Way[]): Way[] =>
+      together(
+        ways.filter(({ query }) => counted.get(query)! > 0),
+        counted,
+      );
     const used = wanted.map((each) => ({ ...each, ways: inUse(each.ways) })).filter(({ ways }) => ways.length > 0);
-    const unknown = wanted.filter(({ index }) => !used.some((each) => each.index === index));
-    const corrected = await this.correct(
-      unknown.map(({ word }) => word),
-      counted,
-      sellerId,
-    );
+    const unmatched = wanted.filter(({ index }) => !used.some((each) => each.index === index)).map(({ word }) => word);
+    // What others stand for is a word, even if no listing has it.
+    const isKnown = (word: string): boolean =>
+      units.some(({ at, words }) => single.slice(at, at + words.length).includes(word));
+    const strange = slips ? [] : unmatched.filter((word) => !isKnown(word));
+    const corrected = await this.correct(strange, counted, sellerId);
+    if (corrected.length > 0) {
+      // The words that were meant have synonyms and neighbours of their own.
+      const meantFor = new Map(corrected.map((each) => [each.word, each]));
+      const words = asked.map((each) => {
+        const slip = meantFor.get(each.word);
+        return slip ? { word: slip.as[0]!, written: slip.as[0]!, joined: [], parts: [] } : each;
+      });
+      const typed = new Map(corrected.map((each) => [each.as[0]!, each]));
+      return this.readWords({ words, required, excluded }, active, sellerId, typed);
+    }
     const rarity = (listings: number): number =>
-      Math.log(1 + (active - Math.min(listings, active) + 0.5) / (listings + 0.5));
+      Math.max(Math.log(1 + (active - Math.min(listings, active) + 0.5) / (listings + 0.5)), LEAST_RARITY);
+    const said = meant.map((each) => ({ ...each, ways: inUse(each.ways) })).filter(({ ways }) => ways.length > 0);
     const isInPhrase = (index: number): boolean =>
-      phrases.some(({ at, words }) => index >= at && index < at + words.length);
+      said.some(({ at, words }) => index >= at && index < at + words.length);
     // What the word itself is found in says how rare it is, or else what stands for it.
     const listingsOf = (ways: Way[]): number => ways.reduce((sum, { query }) => sum + counted.get(query)!, 0);
     const rarityOf = (ways: Way[]): number => {
@@ -226,30 +210,20 @@ export class QuestionReader {
         ways.filter(({ weight }) => weight === best).reduce((sum, { query }) => sum + counted.get(query)!, 0),
       );
     };
-    const words = [...used, ...corrected.map(({ word, ways }) => ({ word, ways, index: single.indexOf(word) }))].map(
-      ({ word, ways, index }) => ({
-        index,
-        word,
-        ways,
-        weight: rarityOf(ways) * saying(word) * (isInPhrase(index) ? PART : 1),
-        listings: listingsOf(ways),
-        isWanted: !isInPhrase(index),
-      }),
-    );
-    const together = meant
-      .map(({ at, words: said, ways: all }) => {
-        const ways = inUse(all);
-        const parts = words.filter(({ index }) => index >= at && index < at + said.length);
-        const apart = parts.reduce((sum, { weight }) => sum + weight, 0) * ((1 - PART) / PART);
-        return {
-          at,
-          end: at + said.length,
-          word: said.join(' '),
-          ways,
-          weight: apart > 0 || ways.length === 0 ? apart : rarityOf(ways),
-        };
-      })
-      .filter(({ ways }) => ways.length > 0);
+    const words = used.map(({ word, ways, index }) => ({
+      index,
+      word,
+      ways,
+      weight: rarityOf(ways) * saying(word) * (isInPhrase(index) ? PART : 1),
+      listings: listingsOf(ways),
+      isWanted: true,
+      isPart: isInPhrase(index),
+    }));
+    const known = said.map(({ at, words: phrase, ways }) => {
+      const parts = words.filter(({ index }) => index >= at && index < at + phrase.length);
+      const apart = parts.reduce((sum, { weight }) => sum + weight, 0) * ((1 - PART) / PART);
+      return { word: phrase.join(' '), ways, weight: apart > 0 ? apart : rarityOf(ways) };
+    });
     const near = pairs.flatMap(({ first, second, way }) => {
       const ends = words.filter(({ index }) => index === first || index === second);
       return ends.length < 2
@@ -264,14 +238,13 @@ export class QuestionReader {
             },
           ];
     });
-    const unmatched = unknown
-      .filter(({ word }) => !corrected.some((each) => each.word === word))
-      .map(({ word }) => word);
-    const wantedMass = [...words, ...together].reduce((sum, { weight }) => sum + weight, 0);
+    const mass =
+      [...words, ...known].reduce((sum, { weight }) => sum + weight, 0) +
+      unmatched.reduce((sum, word) => sum + rarity(0) * saying(word), 0);
     return {
       concepts: [
         ...words,
-        ...together.map(({ word, ways, weight }) => ({
+        ...known.map(({ word, ways, weight }) => ({
           word,
           ways,
           weight,
@@ -283,10 +256,11 @@ export class QuestionReader {
       named: null,
       must: this.mustOf({ required, excluded }),
       isStrict: required.length > 0,
-      mass: wantedMass + unmatched.reduce((sum, word) => sum + rarity(0) * saying(word), 0),
+      mass,
+      clear: Math.min(mass, CLEAR_WORDS * rarity(0)),
       read: {
-        used: [...used, ...together].map(({ word }) => word),
-        corrected: corrected.map(({ word, as }) => ({ word, as })),
+        used: [...used, ...known].map(({ word }) => word).filter((word) => !slips?.has(word)),
+        corrected: [...(slips?.values() ?? [])],
         unmatched,
       },
     };
@@ -297,7 +271,15 @@ export class QuestionReader {
     const words = [...new Set(asked.map(({ word }) => word))];
     const named = words.map((word) => `(${this.wayOf([word], 1).query})`).join(' & ') || null;
     const read = { used: words, corrected: [], unmatched: [] };
-    return { concepts: [], named, must: this.mustOf(terms), isStrict: terms.required.length > 0, mass: 0, read };
+    return {
+      concepts: [],
+      named,
+      must: this.mustOf(terms),
+      isStrict: terms.required.length > 0,
+      mass: 0,
+      clear: 0,
+      read,
+    };
   }
 
   private mustOf({ required, excluded }: Pick<AskedText, 'required' | 'excluded'>): string | null {
@@ -308,15 +290,23 @@ export class QuestionReader {
     return must.length > 0 ? must.join(' & ') : null;
   }
 
-  /** Finds the words and phrases of a text that others can stand for. */
-  private async unitsOf(single: string[]): Promise<(Synonym & { at: number })[]> {
+  /** Finds the words and phrases of a text that others can stand for; a word may be a phrase without its blank. */
+  private async unitsOf(
+    single: string[],
+    splitsOf: (word: string) => string[][],
+  ): Promise<(Synonym & { at: number })[]> {
     this.synonyms ??= await this.stemSynonyms();
-    const stems = single.map((word) => this.stemsOf.get(word)!.stems[0]!);
-    return stems.flatMap((stem, at) =>
-      (this.synonyms!.get(stem) ?? [])
-        .filter((synonym) => synonym.stems.every((each, offset) => each === stems[at + offset]))
-        .map((synonym) => ({ at, ...synonym })),
-    );
+    const stemOf = (word: string): string => this.stemsOf.get(word)!.stems[0]!;
+    const startOf = (stems: string[]): Synonym[] =>
+      (this.synonyms!.get(stems[0]!) ?? []).filter((synonym) => synonym.stems.every((each, at) => each === stems[at]));
+    return single.flatMap((word, at) => [
+      ...startOf(single.slice(at, at + LONGEST).map(stemOf)).map((synonym) => ({ at, ...synonym })),
+      ...splitsOf(word).flatMap((split) =>
+        startOf(split.map(stemOf))
+          .filter(({ words }) => words.length === split.length)
+          .map(({ others, foreign }) => ({ at, words: [word], others, foreign })),
+      ),
+    ]);
   }
 
   private async stemSynonyms(): Promise<NonNullable<QuestionReader['synonyms']>> {
@@ -358,13 +348,17 @@ export class QuestionReader {
   private async stem(words: string[]): Promise<void> {
     const missing = [...new Set(words)].filter((word) => !this.stemsOf.has(word));
     if (missing.length === 0) return;
+    const spellings = missing.flatMap((word) => [word, ...spellingsOf(word)]);
     const rows = await this.database.query<{ word: string; english: string; stems: string[]; stop_in: string[] }>(
       stems,
-      [missing],
+      [[...new Set(spellings)]],
     );
-    for (const { word, english, stems: found, stop_in: stopIn } of rows) {
+    const byWord = new Map(rows.map((row) => [row.word, row]));
+    for (const word of missing) {
+      const { english, stems: found, stop_in: stopIn } = byWord.get(word)!;
       const others = found.filter((stem) => stem.length >= MIN_STEM || !/^[a-z]+$/.test(stem));
-      this.stemsOf.set(word, { stems: [...new Set([english, word, ...others])], stopIn });
+      const american = spellingsOf(word).map((spelling) => byWord.get(spelling)!.english);
+      this.stemsOf.set(word, { stems: [...new Set([...american, english, word, ...others])], stopIn });
     }
   }
 
@@ -384,9 +378,10 @@ export class QuestionReader {
       rest.map(({ query }) => query),
       COUNTED,
     );
-    for (const { query, weight } of rest) {
+    for (const { query, weight, lexemes } of rest) {
       const listings = found.get(query)!;
-      if (listings >= MANY) this.countsKnown.set(query, listings);
+      // To count a phrase, all listings with its words are read.
+      if (listings >= MANY || (lexemes === null && listings > 0)) this.countsKnown.set(query, listings);
       if (listings === 0 && weight < 1) this.absent.set(query, true);
       known.set(query, listings);
     }
@@ -422,7 +417,7 @@ export class QuestionReader {
     words: string[],
     counted: Map<string, number>,
     sellerId: string | undefined,
-  ): Promise<{ word: string; as: string[]; ways: Way[] }[]> {
+  ): Promise<Corrected[]> {
     const misspelt = words.filter((word) => /^\p{L}{3,}$/u.test(word)).slice(0, MAX_CORRECTED);
     if (misspelt.length === 0) return [];
     const close = new Map(misspelt.map((word) => [word, misspellingsOf(word)]));
@@ -447,18 +442,11 @@ export class QuestionReader {
     );
     for (const [query, listings] of await this.count([...ways.values()], sellerId)) counted.set(query, listings);
     return misspelt.flatMap((word) => {
-      const inUse = candidates.get(word)!.filter((each) => counted.get(ways.get(each)!.query)! > 0);
+      const inUse = candidates
+        .get(word)!
+        .filter((each) => !FILLERS.has(each) && counted.get(ways.get(each)!.query)! > 0);
       const as = nearest(word, inUse, (each) => counted.get(ways.get(each)!.query)!);
-      return as.length === 0 ? [] : [{ word, as, ways: distinct(as.map((each) => ways.get(each)!)) }];
+      return as.length === 0 ? [] : [{ word, as }];
     });
   }
-}
-
-function distinct(ways: Way[]): Way[] {
-  const byQuery = new Map<string, Way>();
-  for (const way of ways) {
-    const other = byQuery.get(way.query);
-    if (!other || other.weight < way.weight) byQuery.set(way.query, way);
-  }
-  return [...byQuery.values()];
 }

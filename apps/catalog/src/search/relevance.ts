@@ -1,4 +1,4 @@
-import type { Concept, Question } from './question.js';
+import type { Concept, Question } from './concepts.js';
 
 /** What a word is worth in docs, in the description or the category, in a tag and in the name. */
 const FIELDS = '{0.1, 0.4, 0.7, 1}';
@@ -15,10 +15,14 @@ const MANY_WAYS = 10;
 const LEAST_SHARE = 0.3;
 /** At most so many listings that filters leave are read one by one. */
 export const FEW_LEFT = 8_000;
+/** So many that have all words come before all others, which are not looked for then. */
+const ENOUGH_WITH_ALL = 300;
 /** With filters, so many are enough to leave out what only has a common word. */
 const ENOUGH_LEFT = 100;
 /** Names and tags are searched for so many listings of common words, the rarest ones first. */
 const NAMED_WORDS = 100_000;
+/** What has all words of a long question is looked for by so many of the rarest ones: the others leave out few more. */
+const WORDS_TOGETHER = 8;
 /** A word of a larger part of all listings is sooner found by reading them than in its index. */
 const VERY_COMMON = 0.1;
 
@@ -31,7 +35,9 @@ type Bind = (value: unknown, type: string) => string;
 const fitOf = ({ ways }: Concept, bind: Bind): string => {
   const fits = ways.map(({ query, weight, lexemes }) => {
     const asked = bind(query, 'tsquery');
-    const rank = `${float(weight * (lexemes?.length ?? 1))} * ts_rank('${FIELDS}', l.search, ${asked})`;
+    const times = lexemes?.length ?? 1;
+    const found = `ts_rank('${FIELDS}', l.search, ${asked})`;
+    const rank = `${float(weight)} * ${times > 1 ? `least(${times} * ${found}, 1)` : found}`;
     // ts_rank does not look at the order of words.
     return lexemes === null ? `CASE WHEN l.search @@ ${asked} THEN ${rank} ELSE 0 END` : rank;
   });
@@ -64,8 +70,9 @@ const shareOf = ({ concepts }: Question): number => {
 };
 
 /**
- * The parts of what matches a broad question to look at: what has the rare words, what has all words, what has the
- * rarer ones of the common words in its name or tags, and the rest only if that is little.
+ * The parts of what matches a broad question to look at: what has the rare words, what has all words in its name or tags
+ * or anywhere, what has the rarer ones of the common words in its name or tags, and the rest; each of the last ones only
+ * if those before it are few.
  * @param active how many listings there are to find.
  * @param left how many of them the filters leave, up to `FEW_LEFT`; undefined without filters.
  */
@@ -92,10 +99,11 @@ export function promising(question: Question, active: number, left: number | und
   const parts: Part[] = [];
   if (rare.length > 0) parts.push(part(rare.map(waysOf).join(' | '), 'texts', PART.rare));
   if (byRarity.length > 1) {
-    const all = byRarity.map(waysOf).join(' & ');
-    parts.push(part(all, 'names', PART.all), part(all, 'texts', PART.all));
+    const all = byRarity.slice(0, WORDS_TOGETHER).map(waysOf).join(' & ');
+    parts.push(part(all, 'names', PART.all), part(all, 'texts', PART.all, ENOUGH_WITH_ALL));
   }
-  parts.push(part(common.map(waysOf).join(' | '), 'names', left === undefined ? PART.named : PART.rest));
+  const enough = byRarity.length > 1 ? ENOUGH_WITH_ALL : undefined;
+  parts.push(part(common.map(waysOf).join(' | '), 'names', left === undefined ? PART.named : PART.rest, enough));
   if (left !== undefined) return [...parts, part(any, 'texts', PART.rest, ENOUGH_LEFT)];
   const of = byRarity[0]!.listings > active * VERY_COMMON ? 'bestsellers' : 'texts';
   return [...parts, part(waysOf(byRarity[0]!), of, PART.rest, PART.rest)];
@@ -108,14 +116,18 @@ export function promising(question: Question, active: number, left: number | und
 export function relevance({ concepts, mass, read }: Question, bind: Bind) {
   const all = concepts.map((concept, index) => ({ ...concept, fit: `fit${index}`, worth: float(concept.weight) }));
   const wanted = all.filter(({ isWanted }) => isWanted);
-  const sum = all.map(({ fit, worth }) => `${worth} * ${fit}`).join(' + ');
-  const covered = wanted.map(({ fit, worth }) => `CASE WHEN ${fit} > 0 THEN ${worth} ELSE 0 END`).join(' + ');
-  const hasAll = wanted.map(({ fit }) => `${fit} > 0`).join(' AND ');
+  const sum = all.map(({ fit, worth }) => `${worth} * ${fit}`).join(' + ') || float(0);
+  const covered =
+    wanted.map(({ fit, worth }) => `CASE WHEN ${fit} > 0 THEN ${worth} ELSE 0 END`).join(' + ') || float(0);
+  const hasAll = wanted
+    .filter(({ isPart }) => !isPart)
+    .map(({ fit }) => `${fit} > 0`)
+    .join(' AND ');
   return {
-    columns: all.map((concept) => `${fitOf(concept, bind)} AS ${concept.fit}`).join(', '),
+    columns: all.map((concept) => `${fitOf(concept, bind)} AS ${concept.fit}`).join(', ') || 'NULL',
     score: `(${sum}) * (${float(0.4)} + ${float(0.6)} * (${covered}) / ${float(mass)})`,
     tier: read.unmatched.length > 0 ? '0' : `CASE WHEN ${hasAll} THEN 1 ELSE 0 END`,
-    had: wanted.map(({ fit, worth }) => `${worth} * least(${fit} / ${ONCE_IN_NAME}, 1)`).join(' + '),
+    had: wanted.map(({ fit, worth }) => `${worth} * least(${fit} / ${ONCE_IN_NAME}, 1)`).join(' + ') || float(0),
     floor: Math.min(FLOOR.part * mass, FLOOR.most).toFixed(4),
   };
 }

@@ -1,8 +1,9 @@
 import type { Statement } from '@market/persistence';
+import { LIVE_RELIABILITY } from '../quality/quality.js';
 import { VIEW_JOINS, VIEW_JSON } from '../listings/listing-views.js';
 import type { InputOf, OutputOf } from '@market/contracts';
 import type { searchListings } from '@market/contracts/catalog';
-import type { Question } from './question.js';
+import type { Question } from './concepts.js';
 import { matching, relevance, type Part } from './relevance.js';
 
 /** A listing must match all given filters; price bounds are inclusive. */
@@ -110,16 +111,70 @@ export const browsed = (query: Query, areMany: boolean): Bound =>
     const id = counted ? 'p.listing_id' : 'l.id';
     const listed = `SELECT ${id} AS id, ${column} AS key FROM listings l ${counted} WHERE ${conditions.join(' AND ')}`;
     if (!areMany) return `WITH found AS MATERIALIZED (${listed}) ${pageOf(query, 'found', bind)}`;
-    if (counted) conditions.push('p.is_active');
+    const beside = counted ? ['p.is_active'] : [];
+    if (counted && query.live) beside.push(`p.reliability >= ${LIVE_RELIABILITY}`);
     // Only what is sold per call has a reliability.
     if (query.sort === 'reliable' && (query.pricingModel ?? 'per_call') !== 'per_call')
-      conditions.push('p.reliability = 0');
+      beside.push('p.reliability = 0');
+    // What is active and what works is known beside the counts, too.
+    const [listings, wanted] =
+      counted && conditions.every((each) => each === ACTIVE || each === LIVE)
+        ? ['listing_popularity p', beside]
+        : [`listings l ${counted}`, [...conditions, ...beside]];
     const way = ORDERS[query.sort].isAscending ? 'ASC' : 'DESC';
     return `SELECT ${PAGE} FROM (
-      SELECT ${id} AS id, ${column} AS key FROM listings l ${counted}
-      WHERE ${[...conditions, ...behind(query, bind, column, id)].join(' AND ')}
+      SELECT ${id} AS id, ${column} AS key FROM ${listings}
+      WHERE ${[...wanted, ...behind(query, bind, column, id)].join(' AND ')}
       ORDER BY ${column} ${way}, ${id} ${way} ${windowOf(query, bind)}) page`;
   });
+
+/**
+ * Returns a page of many listings in the order of reliability, of which few are sold per call and may have one: these
+ * are sorted, and the others follow, without walking past all listings that have one.
+ */
+export const browsedFewRated = (query: Query): Bound =>
+  planned((bind) => {
+    const conditions = conditionsOf(query, bind).join(' AND ');
+    const listed = (model: string) => `
+      SELECT p.listing_id AS id, p.reliability AS key FROM listings l JOIN listing_popularity p ON p.listing_id = l.id
+      WHERE ${conditions} AND l.pricing_model ${model} 'per_call'`;
+    const range = behind(query, bind, 'p.reliability', 'p.listing_id').map((each) => ` AND ${each}`);
+    return `
+      WITH rated AS MATERIALIZED (${listed('=')}),
+      others AS MATERIALIZED (${listed('<>')} AND p.is_active AND p.reliability = 0${range.join('')}
+        ORDER BY p.reliability DESC, p.listing_id DESC LIMIT ${bind((query.after ? 0 : query.offset) + query.limit, 'bigint')}),
+      found AS (SELECT * FROM rated UNION ALL SELECT * FROM others) ${pageOf(query, 'found', bind)}`;
+  });
+
+/** So many listings are found by their meaning. */
+const NEAREST = 20;
+
+export const nearestIn = (query: Query, vector: string, model: string): Bound =>
+  planned(
+    (bind) => `
+      SELECT ARRAY(
+        SELECT e.listing_id FROM listing_embeddings e JOIN listings l ON l.id = e.listing_id
+        WHERE e.model = ${bind(model, 'text')} AND e.embedding IS NOT NULL AND ${conditionsOf(query, bind).join(' AND ')}
+        ORDER BY e.embedding <=> ${bind(vector, 'halfvec')} LIMIT ${NEAREST}) AS ids`,
+  );
+
+/** How much the first places count more than those behind them. */
+const RANK_CONSTANT = 5;
+/** What meaning counts where words say all, so that it sorts what comes after them. */
+const LEAST_OF_MEANING = 0.01;
+
+/**
+ * Joins the order of words with that of meaning by reciprocal ranks (https://plg.uwaterloo.ca/~gvcormac/cormacksigir09-rrf.pdf).
+ * Meaning counts as much as the best listing lacks of what the words ask for: words that are found are surer than any model.
+ */
+const fused = (nearest: string[], { clear }: Question, bind: Bind): string => `,
+      by_words AS (SELECT id, row_number() OVER (ORDER BY key DESC, id DESC) AS place FROM placed),
+      by_meaning AS (SELECT * FROM unnest(${bind(nearest, 'uuid[]')}) WITH ORDINALITY AS nearest (id, place)),
+      lacking AS (SELECT greatest(1 - coalesce(max(had), 0) / ${clear}::float8, ${LEAST_OF_MEANING}) AS part FROM scored),
+      fused AS MATERIALIZED (
+        SELECT id, coalesce(1::float8 / (${RANK_CONSTANT} + by_words.place), 0)
+          + part * coalesce(1::float8 / (${RANK_CONSTANT} + by_meaning.place), 0) AS key
+        FROM by_words FULL JOIN by_meaning USING (id) CROSS JOIN lacking)`;
 
 /** So many of what is bought most are looked at for a word that very many have. */
 const BESTSELLERS = 20_000;
@@ -129,22 +184,26 @@ const STANDING = 0.05;
 /**
  * Returns a page of what a question finds. Another order than relevance is for what fits about as well as the best:
  * the cheapest of all that has one of the words is seldom what was asked for. Of a broad question, parts are looked at.
+ * @param nearest what is found by meaning, in order.
  */
-export const ranked = (query: Query, question: Question, parts: Part[]): Bound =>
+export const ranked = (query: Query, question: Question, parts: Part[], nearest: string[]): Bound =>
   planned((bind) => {
     const { columns, score, tier, had, floor } = relevance(question, bind);
     const isByRelevance = query.sort === 'relevance';
     const { column } = ORDERS[query.sort];
+    const listed = nearest.length > 0 ? 'fused' : 'placed';
     const found =
-      parts.length === 0
-        ? [...conditionsOf(query, bind), matchOf(question, { query: matching(question), of: 'texts' }, bind)].join(
-            ' AND ',
-          )
-        : // Sorted by their places, and each place once.
-          `l.ctid = ANY(ARRAY(${parts.map((_, index) => `SELECT place FROM part${index}`).join(' UNION ALL ')}))`;
+      question.concepts.length === 0
+        ? 'false'
+        : parts.length === 0
+          ? [...conditionsOf(query, bind), matchOf(question, { query: matching(question), of: 'texts' }, bind)].join(
+              ' AND ',
+            )
+          : // Sorted by their places, and each place once.
+            `l.ctid = ANY(ARRAY(${parts.map((_, index) => `SELECT place FROM part${index}`).join(' UNION ALL ')}))`;
     const fits = isByRelevance ? '' : 'AND tier * 1000 + score >= (SELECT max(tier * 1000 + score) / 2 FROM scored)';
     const facets = query.facets
-      ? `, ${facetsIn(`(SELECT ${FACETED} FROM fitting JOIN listings l USING (id)) found`)} AS facets`
+      ? `, ${facetsIn(`(SELECT ${FACETED} FROM ${listed} JOIN listings l USING (id)) found`)} AS facets`
       : '';
     const rest = parts.length - 1;
     const isPartial = rest < 0 ? 'false' : `(SELECT count(*) FROM part${rest}) = ${limitOf(parts, rest)}`;
@@ -160,11 +219,11 @@ export const ranked = (query: Query, question: Question, parts: Part[]): Bound =
       found AS MATERIALIZED (SELECT l.id, ${sorted} AS sorted, ${columns} FROM listings l WHERE ${found}),
       scored AS MATERIALIZED (SELECT id, sorted, ${tier} AS tier, ${had} AS had, ${score} AS score FROM found),
       fitting AS MATERIALIZED (SELECT id, sorted, tier, score FROM scored WHERE had >= ${floor} ${fits}),
-      placed AS MATERIALIZED (SELECT id, ${key} AS key FROM fitting ${counted})
-      SELECT (SELECT count(*)::int FROM fitting) AS matches, page.*, best.*,
+      placed AS MATERIALIZED (SELECT id, ${key} AS key FROM fitting ${counted})${nearest.length > 0 ? fused(nearest, question, bind) : ''}
+      SELECT (SELECT count(*)::int FROM ${listed}) AS matches, page.*, best.*,
         ARRAY(SELECT id FROM scored ORDER BY tier DESC, score DESC, id DESC LIMIT 3) AS near,
         ${isPartial} AS "isPartial"${facets}
-      FROM (${pageOf(query, 'placed', bind)}) page,
+      FROM (${pageOf(query, listed, bind)}) page,
         (SELECT coalesce(max(had), 0) / ${question.mass} AS strength, coalesce(max(tier), 0) > 0 AS "hasAll" FROM scored) best`;
   });
 
@@ -232,6 +291,7 @@ const SELECTED = { texts: 'NULL', names: FILTERED, filtered: `${FILTERED}, l.sea
 /** The expression of an index. */
 const NAMED = `ts_filter(l.search, '{a,b}')`;
 const ACTIVE = `l.status = 'active'`;
+const LIVE = `l.pricing_model = 'per_call' AND l.is_live`;
 
 /** Aggregates listings, which are already in order, into a page. */
 const PAGE = `coalesce(array_agg(id), '{}') AS ids, (array_agg(key))[count(*)]::text AS key`;
@@ -257,7 +317,8 @@ function prepared(write: (bind: Bind) => string): Bound {
 }
 
 function conditionsOf(query: Query, bind: Bind): string[] {
-  const { categoryId, deliveryType, pricingModel, minPriceMicros, maxPriceMicros, live, minSuccess, sellerId } = query;
+  const { categoryId, deliveryType, pricingModel, minPriceMicros, maxPriceMicros, live, byUse, minSuccess, sellerId } =
+    query;
   const conditions = query.inEveryState ? [] : [ACTIVE];
   if (sellerId !== undefined) conditions.push(`l.provider_id = ${bind(sellerId, 'uuid')}`);
   if (query.must) conditions.push(`l.search @@ ${bind(query.must, 'tsquery')}`);
@@ -267,12 +328,17 @@ function conditionsOf(query: Query, bind: Bind): string[] {
   if (deliveryType !== undefined) conditions.push(`l.delivery_type = ${bind(deliveryType, 'text')}`);
   if (minPriceMicros !== undefined) conditions.push(`l.price_micros >= ${bind(minPriceMicros, 'bigint')}`);
   if (maxPriceMicros !== undefined) conditions.push(`l.price_micros <= ${bind(maxPriceMicros, 'bigint')}`);
-  if (live) conditions.push(`l.pricing_model = 'per_call' AND l.is_live`);
+  if (live) conditions.push(LIVE);
+  if (byUse) conditions.push('l.usage IS NOT NULL');
   if (minSuccess !== undefined)
     conditions.push(`l.pricing_model = 'per_call' AND EXISTS (SELECT FROM listing_quality quality
       WHERE quality.listing_id = l.id AND quality.success_rate_30d >= ${bind(minSuccess, 'float8')})`);
   return conditions;
 }
+
+/** Whether all active listings are wanted. */
+export const areAllWanted = (query: Query): boolean =>
+  !query.inEveryState && conditionsOf(query, () => '').every((condition) => condition === ACTIVE);
 
 /** Restricts listings to those after a position in the order. */
 function behind({ sort, after }: Query, bind: Bind, key = 'key', id = 'id'): string[] {

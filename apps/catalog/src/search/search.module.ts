@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { ListingSearch } from './listing-search.js';
+import { Meaning } from './meaning/meaning.js';
 
-@Module({ providers: [ListingSearch], exports: [ListingSearch] })
+@Module({ providers: [ListingSearch, Meaning], exports: [ListingSearch] })
 export class SearchModule {}

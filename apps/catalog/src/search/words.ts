@@ -20,7 +20,8 @@ const NAMES: [RegExp, string][] = [
   [/(?<![\p{L}\p{N}])\.net(?![\p{L}\p{N}])/giu, 'dotnet'],
   [/['’]s(?!\p{L})/giu, ''],
 ];
-const CHUNK = /[\p{L}\p{M}\p{N}]+(?:[-‐‑_.&+][\p{L}\p{M}\p{N}]+)*|\p{Extended_Pictographic}/gu;
+const CHUNK =
+  /[\p{L}\p{N}][\p{L}\p{M}\p{N}]*(?:[-‐‑_.&+][\p{L}\p{M}\p{N}]+)*|\p{Extended_Pictographic}|\p{Regional_Indicator}{2}/gu;
 const SEPARATOR = /[-‐‑_.&+]+/u;
 /** Between lower and upper case, before the last capital of several, and between letters and digits. */
 const INNER = /(?<=\p{Ll})(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll}{2})|(?<=[\p{L}\p{M}])(?=\p{N})|(?<=\p{N})(?=\p{L})/u;

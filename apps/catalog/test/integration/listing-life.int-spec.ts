@@ -60,6 +60,9 @@ describe('the life of a listing', () => {
     expect(JSON.stringify([found, detail])).not.toContain('seller.example');
     expect(await service.ask(getOffering, { ref: 'weather' })).toEqual({
       listingId: created.id,
+      includedCalls: null,
+      includedUnits: null,
+      freeCalls: null,
       slug: 'weather',
       name: 'Weather',
       sellerId: seller.accountId,
@@ -70,8 +73,12 @@ describe('the life of a listing', () => {
       preferredCurrency: 'USDC',
       category: { id: category.id, name: category.name, slug: category.slug },
       inputSchema: null,
+      deliveryType: 'api',
       exampleInput: null,
       outputSchema: null,
+      formats: ['json'],
+      requestFormats: ['json'],
+      usage: null,
     });
 
     expect(await service.ask(getListingCards, { ids: [created.id, seller.accountId] })).toEqual({

@@ -9,9 +9,13 @@ import {
 } from '@market/contracts/catalog';
 import { Database } from '@market/persistence';
 import { Jobs } from '@market/runtime';
+import { eventually } from '@market/testing';
 import fc from 'fast-check';
+import { catalogConfig } from '../../src/config.js';
 import { catalogDatabase } from '../../src/database.js';
+import { LIVE_RELIABILITY } from '../../src/quality/quality.js';
 import { ListingSearch } from '../../src/search/listing-search.js';
+import { Meaning } from '../../src/search/meaning/meaning.js';
 import { principal, startCatalog, type CatalogService } from '../support/catalog-service.js';
 import { create } from '../support/listings.js';
 import { naiveSearch } from '../support/search-model.js';
@@ -64,15 +68,15 @@ describe('the list of listings', () => {
           name: 'Fjord',
           pricingModel,
           priceMicros,
-          // Only per_call listings have measured reliability.
-          ...(pricingModel !== 'per_call' && { reliability: 0 }),
+          // Only per_call listings have a reliability, and that of those that work is higher.
+          reliability: pricingModel !== 'per_call' ? 0 : (values.live ? LIVE_RELIABILITY : 0) + values.reliability,
         }),
       );
     await seedListings(service, all);
     await service.sql('ANALYZE');
     const database = await Database.open(catalogDatabase, { url: service.databaseUrl, poolSize: 2 });
     const jobs = new Jobs();
-    bounded = new ListingSearch(database, jobs);
+    bounded = new ListingSearch(database, jobs, new Meaning(database, jobs, catalogConfig.parse({}, [])));
     bounded.onModuleInit();
     await jobs.prepare();
     close = async () => {
@@ -241,9 +245,19 @@ describe('search', () => {
     ['QR code maker', ['qr cod', 'cod qr', 'qrcode']],
     ['Metadata extractor', ['metadta']],
     ['Contract review', ['contarct', 'contracts reviewed']],
+    ['Summarizer', ['summarise', 'summarising', 'zusammenfassung', '要約']],
+    ['Rechnungserkennung', ['invoice', 'fatura']],
+    ['Web crawler', ['webscraping', 'web scraping']],
   ])('finds %j however it is asked for', async (name, questions) => {
     await sell([name, 'Sold per call'], ['Meta contact form', 'Contact people by post']);
-    for (const q of questions) expect([q, (await namesFor(q))[0]]).toEqual([q, name]);
+    // A synonym that no listing had is looked for again half a second later.
+    for (const q of questions) await eventually(async () => expect([q, (await namesFor(q))[0]]).toEqual([q, name]));
+  });
+
+  it('finds an emoji, and no other one', async () => {
+    await sell(['Rain radar 🌦️'], ['Mail ✉️'], ['Polish 🇵🇱'], ['German 🇩🇪']);
+    expect(await namesFor('🌦️')).toEqual(['Rain radar 🌦️']);
+    expect(await namesFor('🇩🇪')).toEqual(['German 🇩🇪']);
   });
 
   it('looks at what promises most where very many have the words, and says that there may be more', async () => {
@@ -316,6 +330,23 @@ describe('search', () => {
       ['Narrator', 'TTS for audiobooks'],
     );
     expect((await namesFor('text to speech')).slice(0, 2)).toEqual(['Reader', 'Narrator']);
+    expect((await noteFor('text to speech')).used).toEqual(['text', 'speech', 'text to speech']);
+  });
+
+  it('puts the language that was asked in before others that mean the same', async () => {
+    await sell(
+      ['Horarios', 'Para todos los lugares'],
+      ['Timetable', 'For any place you like'],
+      ['Fahrplanauskunft', 'Für die hohen Alpen'],
+    );
+    const found = await namesFor('bahn');
+    expect(found[0]).toBe('Fahrplanauskunft');
+    expect(new Set(found)).toEqual(new Set(['Fahrplanauskunft', 'Timetable', 'Horarios']));
+  });
+
+  it('finds what means the same as a word that it corrected', async () => {
+    await sell(['Condense', 'Makes texts short and clear'], ['Digest', 'One page of a long book']);
+    expect(await namesFor('condnse')).toEqual(['Condense', 'Digest']);
   });
 
   it('says which words it used, corrected or found nothing for, and what is near where nothing fits', async () => {

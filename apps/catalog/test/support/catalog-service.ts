@@ -39,6 +39,10 @@ import { catalog } from '../../src/service.js';
 export const LIMITS = {
   max_request_bytes: 262_144,
   max_response_bytes: 1_048_576,
+  max_file_bytes: 33_554_432,
+  idle_timeout_ms: 30_000,
+  stream_timeout_ms: 600_000,
+  job_deadline_seconds: 3_600,
   max_concurrency: 32,
   requests_per_minute: null,
 };
@@ -74,13 +78,13 @@ export interface CatalogService {
   /** Executes one statement as the owner of the tables. */
   sql<Row extends pg.QueryResultRow>(statement: string, values?: unknown[]): Promise<Row[]>;
   /** Opens a transaction for several statements. */
-  transaction(): Promise<{ sql(statement: string, values?: unknown[]): Promise<void>; commit(): Promise<void> }>;
+  transaction(): Promise<{ sql: CatalogService['sql']; commit(): Promise<void> }>;
   stop(): Promise<void>;
 }
 
-/** Starts the real catalog on an empty database and the in-process bus, with fakes of the gateway and identity. */
+/** Starts the real catalog on an empty database, or `DATABASE_URL`, and the in-process bus, with fakes of other services. */
 export async function startCatalog(env: Record<string, string> = {}): Promise<CatalogService> {
-  const url = await createDatabase();
+  const url = env.DATABASE_URL ?? (await createDatabase());
   const transport = inProcessTransport();
   const gateway: CatalogService['gateway'] = {
     provisioned: [],
@@ -153,7 +157,8 @@ export async function startCatalog(env: Record<string, string> = {}): Promise<Ca
       const client = await pool.connect();
       await client.query('BEGIN');
       return {
-        sql: async (statement, values) => void (await client.query(statement, values)),
+        sql: async <Row extends pg.QueryResultRow>(statement: string, values?: unknown[]) =>
+          (await client.query<Row>(statement, values)).rows,
         async commit() {
           await client.query('COMMIT');
           client.release();

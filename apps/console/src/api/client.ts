@@ -1,5 +1,6 @@
-import type { ErrorBody, Paths } from '@market/sdk';
+import type { ErrorBody, Paths, Scope } from '@market/sdk';
 import createClient, { type Client, type Middleware } from 'openapi-fetch';
+import { words } from '../lib/format.js';
 
 /** An answer that is not a success, or the lack of an answer (status 0). */
 export class ApiError extends Error {
@@ -10,6 +11,10 @@ export class ApiError extends Error {
     readonly reason?: string,
     readonly requestId?: string,
     readonly retryAfterSeconds?: number,
+    /** What is wrong with each field of the request, by its path such as `limits.max_concurrency`. */
+    readonly fields: Record<string, string> = {},
+    /** What a 402 asks for. */
+    readonly data?: unknown,
   ) {
     super(message);
   }
@@ -20,17 +25,52 @@ export class ApiError extends Error {
   }
 
   static async of(response: Response): Promise<ApiError> {
-    const body = (await response.json().catch(() => undefined)) as { error?: ErrorBody } | undefined;
+    const body = (await response.json().catch(() => undefined)) as { error?: ErrorBody; data?: unknown } | undefined;
+    const details = body?.error?.details ?? {};
+    const reason = typeof details['reason'] === 'string' ? details['reason'] : undefined;
     const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN);
     return new ApiError(
       response.status,
       body?.error?.code ?? 'UNEXPECTED_RESPONSE',
       body?.error?.message ?? `The marketplace answered with HTTP status ${response.status}.`,
-      typeof body?.error?.details?.['reason'] === 'string' ? body.error.details['reason'] : undefined,
+      reason,
       response.headers.get('x-request-id') ?? undefined,
       Number.isNaN(retryAfter) ? undefined : retryAfter,
+      fieldsOf(reason, details, body?.error?.message ?? ''),
+      body?.data,
     );
   }
+}
+
+/** The fields that these refusals are about, which they do not name. */
+const FIELD_OF: Record<string, string> = {
+  category_not_found: 'category_id',
+  pricing_invalid: 'pricing_amount',
+  private_endpoint_required: 'private_endpoint_url',
+  endpoint_url_refused: 'private_endpoint_url',
+  auth_header_refused: 'auth_header',
+  webhook_url_refused: 'url',
+  request_body_invalid: 'body',
+  request_body_misfit: 'body',
+  label_invalid: 'label',
+  wallet_address_invalid: 'wallet_address',
+};
+
+interface Details {
+  fields?: { field: string; message: string }[];
+  field?: string;
+  problem?: string;
+  problems?: { path: string; problem: string }[];
+}
+
+/** Some problems are codes. */
+const said = (problem: string): string => (/^[a-z_]+$/.test(problem) ? words(problem) : problem);
+
+function fieldsOf(reason: string | undefined, details: Details, message: string): Record<string, string> {
+  const { fields, field = FIELD_OF[reason ?? ''], problem = message, problems } = details;
+  if (fields) return Object.fromEntries(fields.map((each) => [each.field, each.message]));
+  const found = problems?.map((each) => `${each.path || 'The body'}: ${each.problem}`).join('; ') ?? said(problem);
+  return field === undefined ? {} : { [field]: found };
 }
 
 /** Converts a lost connection to an ApiError. An aborted request is rethrown unchanged. */
@@ -49,9 +89,10 @@ const throwRefusals: Middleware = {
   },
 };
 
-function clientWith(fixed: Record<string, string>): Client<Paths> {
+function clientWith(fixed: Record<string, string>, key?: string): Client<Paths> {
   const client = createClient<Paths>({
     baseUrl: window.location.origin,
+    ...(key !== undefined && { headers: { Authorization: `Bearer ${key}` }, credentials: 'omit' as const }),
     fetch: reach,
     querySerializer: (query) => {
       const given = Object.entries({ ...query, ...fixed }).filter(([, value]) => value !== undefined && value !== '');
@@ -72,6 +113,32 @@ export function apiOf(agentId: string): Client<Paths> {
   let client = agents.get(agentId);
   if (!client) agents.set(agentId, (client = clientWith({ agent_id: agentId })));
   return client;
+}
+
+/** Longer than any step that needs a key takes, also with a clock that is a few minutes slow. */
+const KEY_LIFE_MS = 15 * 60_000;
+
+/**
+ * Does for an agent what takes a key, which its owner may create but a session may not do by itself: with a key that
+ * is made for this, is never shown or stored, and is revoked afterwards.
+ */
+export async function withKey<T>(
+  agentId: string,
+  purpose: string,
+  scope: Scope,
+  use: (client: Client<Paths>) => Promise<T>,
+): Promise<T> {
+  const expires_at = new Date(Date.now() + KEY_LIFE_MS).toISOString();
+  const body = { name: `Console: ${purpose}`, scopes: [scope], expires_at };
+  const { data } = await apiOf(agentId).POST('/api/v1/api-keys', { body }).then(bodyOf);
+  try {
+    return await use(clientWith({}, data.key));
+  } finally {
+    // If this request is lost, the key ends by itself.
+    await apiOf(agentId)
+      .DELETE('/api/v1/api-keys/{keyId}', { params: { path: { keyId: data.id } } })
+      .catch(() => undefined);
+  }
 }
 
 /** The JSON type of an answer. The browser downloads text answers itself. */

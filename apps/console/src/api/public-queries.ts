@@ -19,6 +19,16 @@ export const useIsSandbox = (): boolean | undefined => {
   return data && data.mode.payments === 'sandbox';
 };
 
+/** The OpenID provider with which people may sign in; null if there is none. */
+export const useOidcIssuer = (): string | null => {
+  const { data } = useQuery({
+    queryKey: ['oidc'],
+    queryFn: ({ signal }) => api.GET('/api/v1/auth/oidc', { signal }).then(bodyOf),
+    ...STEADY,
+  });
+  return data?.data.issuer ?? null;
+};
+
 export const useCategories = () =>
   useQuery({
     queryKey: ['categories'],

@@ -24,10 +24,10 @@ const COUNT = new Intl.NumberFormat();
 export const shortTime = (iso: string): string => SHORT_TIME.format(new Date(iso));
 export const exactTime = (iso: string): string => EXACT_TIME.format(new Date(iso));
 export const dayName = (date: Date): string => DAY.format(date);
-/** Formats `2026-11`. Text that is not a month is returned unchanged. */
-export const monthName = (month: string): string => {
-  const at = Date.parse(`${month}-01T00:00:00Z`);
-  return Number.isNaN(at) ? month : MONTH.format(at);
+/** Formats `2026-11` and `2026-Q4`. Another text is returned unchanged. */
+export const periodName = (period: string): string => {
+  const at = Date.parse(`${period}-01T00:00:00Z`);
+  return Number.isNaN(at) ? period.replace(/^(\d{4})-(Q\d)$/, '$2 $1') : MONTH.format(at);
 };
 export const count = (value: number): string => COUNT.format(value);
 export const percent = (share: number): string =>
@@ -38,6 +38,17 @@ export const milliseconds = (ms: number): string =>
 
 /** Returns the beginning and the end of an address or a hash, which people compare. */
 export const shortened = (text: string): string => (text.length > 16 ? `${text.slice(0, 8)}…${text.slice(-6)}` : text);
+
+const NETWORKS: Record<string, string> = {
+  'eip155:1': 'Ethereum',
+  'eip155:8453': 'Base',
+  'eip155:84532': 'Base Sepolia',
+  'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp': 'Solana',
+  'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1': 'Solana Devnet',
+};
+
+/** The name of a chain, or its CAIP-2 id if it is a rare one. */
+export const networkName = (network: string): string => NETWORKS[network] ?? network;
 
 /** Formats `seller_failed` as words. */
 export const words = (code: string): string => code.replaceAll('_', ' ');

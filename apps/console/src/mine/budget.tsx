@@ -3,7 +3,7 @@ import type { ApiKey, Data } from '@market/sdk';
 import { useState, type FormEvent, type ReactNode } from 'react';
 import { apiOf, bodyOf } from '../api/client.js';
 import { exactUsd, microsOfUsd } from '../lib/format.js';
-import { Modal } from '../parts/modal.js';
+import { Modal, SubmitOrCancel } from '../parts/modal.js';
 import { Failure, Loaded } from '../parts/states.js';
 import { Badge, Time, Usd } from '../parts/values.js';
 import { useAgent } from './agent.js';
@@ -11,9 +11,9 @@ import { budgetKey, keysKey } from './owner-queries.js';
 
 type AgentBudget = Data<'getBudget'>;
 type Budget = NonNullable<AgentBudget['budget']>;
-type Spending = NonNullable<AgentBudget['spending']>;
+type Spending = AgentBudget['spending'];
 
-const LIMITS = { per_call_usd: 'A call', per_day_usd: 'A day (UTC)', per_month_usd: 'A month (UTC)' } as const;
+const LIMITS = { per_call_usd: 'a call', per_day_usd: 'a day (UTC)', per_month_usd: 'a month (UTC)' } as const;
 type Limit = keyof typeof LIMITS;
 const LIMIT_NAMES = Object.keys(LIMITS) as Limit[];
 const NO_LIMITS: Budget = { per_call_usd: null, per_day_usd: null, per_month_usd: null, listings: null, frozen: false };
@@ -104,18 +104,17 @@ export const Limits = ({ budget }: { budget: Budget | null }) => {
   const set = LIMIT_NAMES.filter((name) => budget !== null && budget[name] !== null);
   if (budget?.frozen) return <Badge state="frozen" />;
   if (set.length === 0) return 'no limit';
-  return set.map((name) => `${exactUsd(microsOfUsd(budget![name]!))} ${LIMITS[name].toLowerCase()}`).join(', ');
+  return set.map((name) => `${exactUsd(microsOfUsd(budget![name]!))} ${LIMITS[name]}`).join(', ');
 };
 
-function Spent({ budget, spending }: { budget: Budget | null; spending: Spending | null }) {
-  if (!budget || !spending) return <p className="muted">No limits are set.</p>;
+function Spent({ budget, spending }: { budget: Budget | null; spending: Spending }) {
   const periods = [
-    { name: 'Today', limit: budget.per_day_usd, ...spending.day },
-    { name: 'This month', limit: budget.per_month_usd, ...spending.month },
+    { name: 'Spent today', limit: budget?.per_day_usd ?? null, ...spending.day },
+    { name: 'Spent this month', limit: budget?.per_month_usd ?? null, ...spending.month },
   ];
   return (
     <dl className="facts">
-      {budget.per_call_usd !== null && (
+      {typeof budget?.per_call_usd === 'number' && (
         <div>
           <dt>A call at most</dt>
           <dd>
@@ -132,7 +131,7 @@ function Spent({ budget, spending }: { budget: Budget | null; spending: Spending
               <>
                 {' of '}
                 <Usd usd={limit} />
-                <meter min={0} max={limit} value={spent_usd} aria-label={`${name}, spent of the limit`} />
+                <meter min={0} max={limit} value={spent_usd} aria-label={`${name}, of the limit`} />
                 <span className="muted small">
                   anew <Time at={resets_at} />
                 </span>
@@ -144,6 +143,36 @@ function Spent({ budget, spending }: { budget: Budget | null; spending: Spending
     </dl>
   );
 }
+
+/** The limits as they are typed; an empty text is none. */
+export type LimitTexts = Record<Limit, string>;
+
+export const limitTextsOf = (budget: Budget | null): LimitTexts => ({
+  per_call_usd: String(budget?.per_call_usd ?? ''),
+  per_day_usd: String(budget?.per_day_usd ?? ''),
+  per_month_usd: String(budget?.per_month_usd ?? ''),
+});
+
+/** Null without a limit. */
+export function budgetOf(limits: LimitTexts): Budget | null {
+  const given = LIMIT_NAMES.filter((name) => limits[name] !== '').map((name) => [name, Number(limits[name])] as const);
+  return given.length === 0 ? null : { ...NO_LIMITS, ...Object.fromEntries(given) };
+}
+
+export const LimitFields = ({ limits, onChange }: { limits: LimitTexts; onChange: (limits: LimitTexts) => void }) =>
+  LIMIT_NAMES.map((name) => (
+    <label key={name}>
+      <span>At most {LIMITS[name]}, in US dollars</span>
+      <input
+        type="number"
+        min={0}
+        step={0.000001}
+        placeholder="no limit"
+        value={limits[name]}
+        onChange={({ target }) => onChange({ ...limits, [name]: target.value })}
+      />
+    </label>
+  ));
 
 function SetLimits({
   title,
@@ -158,50 +187,26 @@ function SetLimits({
   onClose: () => void;
   children?: ReactNode;
 }) {
-  const [limits, setLimits] = useState<Record<Limit, string>>(() => ({
-    per_call_usd: String(budget?.per_call_usd ?? ''),
-    per_day_usd: String(budget?.per_day_usd ?? ''),
-    per_month_usd: String(budget?.per_month_usd ?? ''),
-  }));
+  const [limits, setLimits] = useState(limitTextsOf(budget));
   const [isFrozen, setIsFrozen] = useState(budget?.frozen ?? false);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    const set = Object.fromEntries(
-      LIMIT_NAMES.map((name) => [name, limits[name] === '' ? null : Number(limits[name])]),
-    ) as Record<Limit, number | null>;
-    const isNone = !isFrozen && !budget?.listings && LIMIT_NAMES.every((name) => set[name] === null);
-    save.mutate(isNone ? null : { ...NO_LIMITS, ...budget, ...set, frozen: isFrozen }, { onSuccess: onClose });
+    const set = budgetOf(limits);
+    const isNone = !isFrozen && !budget?.listings && set === null;
+    const kept = { frozen: isFrozen, listings: budget?.listings ?? null };
+    save.mutate(isNone ? null : { ...(set ?? NO_LIMITS), ...kept }, { onSuccess: onClose });
   };
   return (
     <Modal title={title} onClose={onClose}>
       {children}
       <form className="stack tight" onSubmit={submit}>
-        {LIMIT_NAMES.map((name) => (
-          <label key={name}>
-            <span>{LIMITS[name]}, in US dollars</span>
-            <input
-              type="number"
-              min={0}
-              step={0.000001}
-              placeholder="no limit"
-              value={limits[name]}
-              onChange={({ target }) => setLimits({ ...limits, [name]: target.value })}
-            />
-          </label>
-        ))}
+        <LimitFields limits={limits} onChange={setLimits} />
         <label className="check">
           <input type="checkbox" checked={isFrozen} onChange={({ target }) => setIsFrozen(target.checked)} />
           <span>Frozen: it pays nothing at all</span>
         </label>
         {save.isError && <Failure error={save.error} />}
-        <div className="row end">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" className="primary" disabled={save.isPending}>
-            Save
-          </button>
-        </div>
+        <SubmitOrCancel action="Save" isDisabled={save.isPending} onClose={onClose} />
       </form>
     </Modal>
   );

@@ -8,6 +8,7 @@ import { Loaded } from '../parts/states.js';
 import { Facts } from '../parts/table.js';
 import { Badge, Cents, Hash, Time } from '../parts/values.js';
 import { useAgent, useAgentLink } from './agent.js';
+import { Answer } from './answer.js';
 import { useCall, useLedger } from './owner-queries.js';
 
 /** One call from its quote to its receipt. */
@@ -28,6 +29,7 @@ export function CallPage({ id }: { id: string }) {
             <p>
               <Badge state={found.status} /> <span className="muted">as {found.role}</span>
             </p>
+            <Answer call={found} />
             <ol className="steps">
               <Asked call={found} />
               <Paid call={found} />

@@ -6,6 +6,7 @@ import { useTitle } from '../lib/use-title.js';
 import { DayFilter, Filter, instantsOf } from '../parts/filters.js';
 import { Paged } from '../parts/paged.js';
 import { Empty } from '../parts/states.js';
+import { Table } from '../parts/table.js';
 import { Badge, Cents, Time } from '../parts/values.js';
 import { useAgent, useAgentLink } from './agent.js';
 import { useCalls } from './owner-queries.js';
@@ -40,7 +41,7 @@ export function Calls() {
     <>
       <h1>Calls</h1>
       <form className="filters" onSubmit={(event) => event.preventDefault()}>
-        <Filter name="role" label="As" options={{ buyer: 'buyer', seller: 'seller' }} />
+        <Filter name="role" label="Role" options={{ buyer: 'buyer', seller: 'seller' }} />
         <Filter
           name="status"
           label="State"
@@ -51,40 +52,21 @@ export function Calls() {
       </form>
       <Paged query={calls} lines={10} of={['call', 'calls']} empty={<Empty title="No calls here" />}>
         {(items) => (
-          <div className="scroll" role="region" aria-label="Calls" tabIndex={0}>
-            <table>
-              <thead>
-                <tr>
-                  <th>When</th>
-                  <th>Listing</th>
-                  <th>As</th>
-                  <th>State</th>
-                  <th className="number">Took</th>
-                  <th className="number">Charged</th>
-                </tr>
-              </thead>
-              <tbody>
-                {items.map((call) => (
-                  <tr key={call.id}>
-                    <td>
-                      <Link href={link(`/mine/calls/${call.id}`)}>
-                        <Time at={call.created_at} />
-                      </Link>
-                    </td>
-                    <td className="clip">{call.listing.name}</td>
-                    <td>{call.role}</td>
-                    <td>
-                      <Badge state={call.status} />
-                    </td>
-                    <td className="number">{call.latency_ms === null ? '–' : milliseconds(call.latency_ms)}</td>
-                    <td className="number">
-                      <Cents cents={call.charged_amount.amount_cents} />
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table
+            label="Calls"
+            head={['When', 'Listing', 'Role', 'State', 'Duration', 'Charged']}
+            numbers={['Duration', 'Charged']}
+            rows={items.map((call) => [
+              <Link href={link(`/mine/calls/${call.id}`)}>
+                <Time at={call.created_at} />
+              </Link>,
+              call.listing.name,
+              call.role,
+              <Badge state={call.status} />,
+              call.latency_ms === null ? '–' : milliseconds(call.latency_ms),
+              <Cents cents={call.charged_amount.amount_cents} />,
+            ])}
+          />
         )}
       </Paged>
     </>

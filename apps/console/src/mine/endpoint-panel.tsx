@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import type { Endpoint, EndpointTest, Listing, RotatedSecret } from '@market/sdk';
+import type { Endpoint, ListingDetail, RotatedSecret } from '@market/sdk';
 import { useState } from 'react';
 import { apiOf, bodyOf } from '../api/client.js';
 import { count, milliseconds } from '../lib/format.js';
@@ -8,19 +8,26 @@ import { ShownOnce } from '../parts/shown-once.js';
 import { Failure, Loaded } from '../parts/states.js';
 import { Badge, Time } from '../parts/values.js';
 import { useAgent } from './agent.js';
+import { EndpointSettings } from './endpoint-settings.js';
+import { EndpointTester } from './endpoint-tester.js';
 import { endpointKey, useEndpoint } from './owner-queries.js';
 
 /** Shows the endpoint of a listing and its health, and lets its owner change it. */
-export function EndpointPanel({ listing }: { listing: Listing }) {
+export function EndpointPanel({ listing }: { listing: ListingDetail }) {
   const { agent_id: id } = useAgent();
   const endpoint = useEndpoint(id, listing.id);
   return (
     <Loaded query={endpoint} lines={2}>
       {(found) => (
-        <>
-          <Health endpoint={found} />
-          <Actions listing={listing} endpoint={found} />
-        </>
+        <div className="stack">
+          <section className="card stack tight">
+            <h2>Endpoint</h2>
+            <Health endpoint={found} />
+            <Actions listing={listing} endpoint={found} />
+          </section>
+          <EndpointTester listing={listing} endpoint={found} />
+          <EndpointSettings endpoint={found} />
+        </div>
       )}
     </Loaded>
   );
@@ -33,7 +40,7 @@ const Health = ({
 }) => (
   <dl className="facts">
     <div>
-      <dt>Endpoint</dt>
+      <dt>Host</dt>
       <dd>
         {url_host} <Badge state={status} />
       </dd>
@@ -64,17 +71,12 @@ const Health = ({
   </dl>
 );
 
-function Actions({ listing, endpoint }: { listing: Listing; endpoint: Endpoint }) {
+function Actions({ listing, endpoint }: { listing: ListingDetail; endpoint: Endpoint }) {
   const { agent_id: id } = useAgent();
   const queries = useQueryClient();
   const [isRotating, setIsRotating] = useState(false);
   const params = { path: { listingId: listing.id } };
   const refresh = () => queries.invalidateQueries({ queryKey: endpointKey(id, listing.id) });
-  const test = useMutation({
-    mutationFn: async () =>
-      (await apiOf(id).POST('/api/v1/listings/{listingId}/endpoint/test', { params }).then(bodyOf)).data,
-    onSettled: refresh,
-  });
   const pause = useMutation({
     mutationFn: (status: 'active' | 'paused') =>
       apiOf(id).PUT('/api/v1/listings/{listingId}/endpoint', { params, body: { status } }),
@@ -84,9 +86,6 @@ function Actions({ listing, endpoint }: { listing: Listing; endpoint: Endpoint }
   return (
     <>
       <div className="row">
-        <button type="button" className="small" disabled={test.isPending} onClick={() => test.mutate()}>
-          {test.isPending ? 'Testing…' : 'Test'}
-        </button>
         <button
           type="button"
           className="small"
@@ -96,34 +95,21 @@ function Actions({ listing, endpoint }: { listing: Listing; endpoint: Endpoint }
           {isPaused ? 'Resume' : 'Pause'}
         </button>
         <button type="button" className="small" onClick={() => setIsRotating(true)}>
-          Rotate the secret
+          Rotate signing secret
         </button>
       </div>
-      {test.data && <Tested result={test.data} />}
-      {test.isError && <Failure error={test.error} />}
       {pause.isError && <Failure error={pause.error} />}
+      <p className="muted small">
+        {isPaused
+          ? 'Paused: buyers get no offer. Calls that are paid for are delivered when you resume.'
+          : 'A pause keeps the listing in the catalog and takes no calls meanwhile.'}
+      </p>
       {isRotating && <Rotate listing={listing} onClose={() => setIsRotating(false)} />}
     </>
   );
 }
 
-const Tested = ({ result }: { result: EndpointTest }) => (
-  <div role="status" className={result.success ? 'notice good' : 'notice'}>
-    <p>
-      {result.success ? 'The endpoint passed' : 'The endpoint did not pass'} in {milliseconds(result.latency_ms)}
-      {result.seller_status_code !== null && `, status ${result.seller_status_code}`}.
-    </p>
-    <ul>
-      {result.checks
-        .filter(({ ok }) => !ok)
-        .map(({ name, message }) => (
-          <li key={name}>{message}</li>
-        ))}
-    </ul>
-  </div>
-);
-
-function Rotate({ listing, onClose }: { listing: Listing; onClose: () => void }) {
+function Rotate({ listing, onClose }: { listing: ListingDetail; onClose: () => void }) {
   const { agent_id: id } = useAgent();
   const queries = useQueryClient();
   const rotate = useMutation({
@@ -148,7 +134,10 @@ function Rotate({ listing, onClose }: { listing: Listing; onClose: () => void })
       onConfirm={() => rotate.mutate()}
       onClose={onClose}
     >
-      <p>Calls are signed with both secrets for a while, so that the seller can change over without losing one.</p>
+      <p>
+        For 24 hours calls are signed with both secrets, so that your endpoint can change over without losing one. Then
+        the old secret ends.
+      </p>
     </Confirm>
   );
 }

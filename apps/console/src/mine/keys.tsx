@@ -3,18 +3,30 @@ import type { ApiKey, CreatedApiKey, Scope } from '@market/sdk';
 import { useState, type FormEvent } from 'react';
 import { apiOf, bodyOf } from '../api/client.js';
 import { useTitle } from '../lib/use-title.js';
-import { Confirm, Modal } from '../parts/modal.js';
+import { Confirm, Modal, SubmitOrCancel } from '../parts/modal.js';
 import { ShownOnce } from '../parts/shown-once.js';
 import { Empty, Failure, Loaded } from '../parts/states.js';
+import { Table } from '../parts/table.js';
 import { Badge, Time } from '../parts/values.js';
 import { useAgent } from './agent.js';
-import { BudgetOfAgent, BudgetOfKey, Limits } from './budget.js';
+import { BudgetOfAgent, BudgetOfKey, budgetOf, LimitFields, Limits, limitTextsOf, type LimitTexts } from './budget.js';
 import { keysKey, useKeys } from './owner-queries.js';
 
 const SCOPES: Record<Scope, string> = {
   read: 'read the books',
   write: 'change listings and keys',
   subscribe: 'buy',
+};
+
+const DAY_MS = 86_400_000;
+/** In how many days a key ends. */
+const LIVES: Record<string, string> = {
+  '': 'never',
+  1: 'in a day',
+  7: 'in a week',
+  30: 'in 30 days',
+  90: 'in 90 days',
+  365: 'in a year',
 };
 
 export function Keys() {
@@ -38,53 +50,34 @@ export function Keys() {
             data.length === 0 ? (
               <Empty title="No keys">An agent without a key can neither buy nor sell.</Empty>
             ) : (
-              <div className="scroll" role="region" aria-label="Keys" tabIndex={0}>
-                <table>
-                  <thead>
-                    <tr>
-                      <th>Name</th>
-                      <th>May</th>
-                      <th>Last used</th>
-                      <th>Ends</th>
-                      <th>May spend</th>
-                      <th>
-                        <span className="visually-hidden">Change</span>
-                      </th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {data.map((key) => (
-                      <tr key={key.id} className={key.is_active ? undefined : 'muted'}>
-                        <td className="clip">
-                          {key.name}
-                          <br />
-                          <code className="muted">{key.key_prefix}…</code>
-                        </td>
-                        <td>{key.scopes.join(', ')}</td>
-                        <td>{key.last_used_at ? <Time at={key.last_used_at} /> : 'never'}</td>
-                        <td>{key.expires_at ? <Time at={key.expires_at} /> : 'never'}</td>
-                        <td>
-                          <Limits budget={key.budget} />
-                        </td>
-                        <td className="number">
-                          {key.is_active ? (
-                            <>
-                              <button type="button" className="small" onClick={() => setBounded(key)}>
-                                Budget<span className="visually-hidden"> of {key.name}</span>
-                              </button>{' '}
-                              <button type="button" className="small" onClick={() => setRevoked(key)}>
-                                Revoke<span className="visually-hidden"> {key.name}</span>
-                              </button>
-                            </>
-                          ) : (
-                            <Badge state="revoked" />
-                          )}
-                        </td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </div>
+              <Table
+                label="Keys"
+                head={['Name', 'May', 'Last used', 'Ends', 'May spend', 'Change']}
+                hasActions
+                rows={data.map((key) => [
+                  <span>
+                    {key.name}
+                    <br />
+                    <code className="muted">{key.key_prefix}…</code>
+                  </span>,
+                  key.scopes.join(', '),
+                  key.last_used_at ? <Time at={key.last_used_at} /> : 'never',
+                  key.expires_at ? <Time at={key.expires_at} /> : 'never',
+                  <Limits budget={key.budget} />,
+                  key.is_active ? (
+                    <span className="row">
+                      <button type="button" className="small" onClick={() => setBounded(key)}>
+                        Budget<span className="visually-hidden"> of {key.name}</span>
+                      </button>
+                      <button type="button" className="small" onClick={() => setRevoked(key)}>
+                        Revoke<span className="visually-hidden"> {key.name}</span>
+                      </button>
+                    </span>
+                  ) : (
+                    <Badge state="revoked" />
+                  ),
+                ])}
+              />
             )
           }
         </Loaded>
@@ -102,8 +95,14 @@ function MakeKey({ onClose }: { onClose: () => void }) {
   const queries = useQueryClient();
   const [name, setName] = useState('');
   const [scopes, setScopes] = useState<Scope[]>(['read', 'subscribe']);
+  const [days, setDays] = useState('');
+  const [limits, setLimits] = useState<LimitTexts>(limitTextsOf(null));
   const make = useMutation({
-    mutationFn: async () => (await apiOf(id).POST('/api/v1/api-keys', { body: { name, scopes } }).then(bodyOf)).data,
+    mutationFn: async () => {
+      const expires_at = days === '' ? undefined : new Date(Date.now() + Number(days) * DAY_MS).toISOString();
+      const body = { name, scopes, expires_at, budget: budgetOf(limits) ?? undefined };
+      return (await apiOf(id).POST('/api/v1/api-keys', { body }).then(bodyOf)).data;
+    },
     onSuccess: () => queries.invalidateQueries({ queryKey: keysKey(id) }),
   });
   if (make.data) return <NewKey made={make.data} onClose={onClose} />;
@@ -135,15 +134,19 @@ function MakeKey({ onClose }: { onClose: () => void }) {
             </label>
           ))}
         </fieldset>
+        <label>
+          <span>It ends</span>
+          <select value={days} onChange={({ target }) => setDays(target.value)}>
+            {Object.entries(LIVES).map(([value, text]) => (
+              <option key={value} value={value}>
+                {text}
+              </option>
+            ))}
+          </select>
+        </label>
+        <LimitFields limits={limits} onChange={setLimits} />
         {make.isError && <Failure error={make.error} />}
-        <div className="row end">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" className="primary" disabled={make.isPending || scopes.length === 0}>
-            Make it
-          </button>
-        </div>
+        <SubmitOrCancel action="Make it" isDisabled={make.isPending || scopes.length === 0} onClose={onClose} />
       </form>
     </Modal>
   );

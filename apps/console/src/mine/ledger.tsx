@@ -7,7 +7,7 @@ import { DayFilter, Filter, instantsOf } from '../parts/filters.js';
 import { Paged } from '../parts/paged.js';
 import { Empty } from '../parts/states.js';
 import { useAgent } from './agent.js';
-import { csvOf, Entries, labelOf } from './entries.js';
+import { Entries, labelOf, SaveAsCsv } from './entries.js';
 import { useLedger } from './owner-queries.js';
 
 const TYPES = ['direct_payment', 'seller_credit', 'marketplace_fee', 'adjustment'];
@@ -22,14 +22,11 @@ export function Ledger() {
   };
   const page = { page: Number(get('page') || 1), limit: 50 };
   const entries = useLedger(id, { ...filters, ...page });
-  const csv = csvOf(id, { ...filters, ...page });
   return (
     <>
       <div className="row between">
         <h1>Ledger</h1>
-        <a className="button" href={`/api/v1/ledger?${csv}`} download="ledger.csv">
-          Download as CSV
-        </a>
+        <SaveAsCsv path="ledger" query={filters} name="ledger" />
       </div>
       <form className="filters" onSubmit={(event) => event.preventDefault()}>
         <Filter name="type" label="Type" options={Object.fromEntries(TYPES.map((type) => [type, words(type)]))} />

@@ -4,7 +4,7 @@ import { Link } from 'wouter';
 import { count, dayName, exactUsd, microsOfCents, shortUsd } from '../lib/format.js';
 import { useTitle } from '../lib/use-title.js';
 import { BarChart } from '../parts/charts.js';
-import { Empty, Loaded } from '../parts/states.js';
+import { Loaded } from '../parts/states.js';
 import { Money } from '../parts/values.js';
 import { useAgent, useAgentLink } from './agent.js';
 import { useBalance, useKeys, useOwnListings, useRecentCalls, useRecentEntries } from './owner-queries.js';
@@ -26,47 +26,52 @@ export function Overview() {
       <h1>{name}</h1>
       <ToDo />
       <Standing />
+      <h2>Last {DAYS} days</h2>
       <Loaded query={entries} lines={6}>
         {({ items, isWhole }) => (
           <>
             <dl className="numbers">
               <Sum title="Earned, after fees" micros={sumOf(items, earned)} />
-              <Sum title="Spent" micros={sumOf(items, spent)} />
               <Sum title="Fees" micros={sumOf(items, fees)} />
+              <Sum title="Spent" micros={sumOf(items, spent)} />
             </dl>
-            <BarChart
-              title={`Earned and spent, last ${DAYS} days`}
-              days={days}
-              show={(micros) => shortUsd(micros)}
-              series={[
-                { name: 'earned', values: byDay(days, items, earned) },
-                { name: 'spent', values: byDay(days, items, spent) },
-              ]}
-            />
+            <div className="two">
+              <BarChart
+                title="Earned, US dollars a day"
+                days={days}
+                show={shortUsd}
+                series={[{ name: 'after fees', values: byDay(days, items, earned) }]}
+                empty={`What the agent earns is shown here day by day. It sold nothing in the last ${DAYS} days.`}
+              />
+              <BarChart
+                title="Spent, US dollars a day"
+                days={days}
+                show={shortUsd}
+                series={[{ name: 'in all', values: byDay(days, items, spent) }]}
+                empty={`What the agent pays is shown here day by day. It bought nothing in the last ${DAYS} days.`}
+              />
+            </div>
             {!isWhole && <Partial of="entries" count={items.length} />}
           </>
         )}
       </Loaded>
       <Loaded query={calls} lines={6}>
-        {({ items, isWhole }) =>
-          items.length === 0 ? (
-            <Empty title={`No calls in the last ${DAYS} days`} />
-          ) : (
-            <>
-              <BarChart
-                title={`Calls, last ${DAYS} days`}
-                days={days}
-                show={count}
-                series={[
-                  { name: 'delivered', values: byDay(days, items, ({ status }) => Number(status === 'succeeded')) },
-                  { name: 'failed', values: byDay(days, items, ({ status }) => Number(FAILED.has(status))) },
-                ]}
-              />
-              <p className="muted">{shareOfDelivered(items)}</p>
-              {!isWhole && <Partial of="calls" count={items.length} />}
-            </>
-          )
-        }
+        {({ items, isWhole }) => (
+          <>
+            <BarChart
+              title="Paid calls a day"
+              days={days}
+              show={count}
+              series={[
+                { name: 'delivered', values: byDay(days, items, ({ status }) => Number(status === 'succeeded')) },
+                { name: 'failed', values: byDay(days, items, ({ status }) => Number(FAILED.has(status))) },
+              ]}
+              empty={`Calls that the agent makes and gets are shown here day by day. There was none in the last ${DAYS} days.`}
+            />
+            <p className="muted">{shareOfDelivered(items)}</p>
+            {!isWhole && <Partial of="calls" count={items.length} />}
+          </>
+        )}
       </Loaded>
     </>
   );
@@ -79,9 +84,9 @@ function Standing() {
     <Loaded query={balance} lines={2}>
       {({ payable, fees, refunds }) => (
         <dl className="numbers">
-          <Sum title="The operator owes it" micros={Number(payable.micros)} />
+          <Sum title="To be paid out" micros={Number(payable.micros)} />
           <Sum title="Fees due" micros={Number(fees.due.micros)} />
-          <Sum title="Refunds it is owed" micros={Number(refunds.due_to_account.micros)} />
+          <Sum title="Refunds owed to it" micros={Number(refunds.due_to_account.micros)} />
           <Sum title="Refunds it owes" micros={Number(refunds.due_by_account.micros)} />
         </dl>
       )}
@@ -114,7 +119,7 @@ function ToDo() {
   const owed = Number(refunds?.due_by_account.micros ?? 0);
   const todo = [
     ...(fees && fees.status !== 'good'
-      ? [{ to: '/mine/ledger', text: `Fees of ${exactUsd(Number(fees.due.micros))} are due. ${consequenceOf(fees)}` }]
+      ? [{ to: '/mine/money', text: `Fees of ${exactUsd(Number(fees.due.micros))} are due. ${consequenceOf(fees)}` }]
       : []),
     ...(owed > 0 ? [{ to: '/mine/refunds', text: `Refunds of ${exactUsd(owed)} are to be paid back.` }] : []),
     ...(listings.data?.data ?? []).flatMap(({ name, status }) =>
@@ -161,7 +166,7 @@ function shareOfDelivered(calls: GatewayRequest[]): string {
   const delivered = calls.filter(({ status }) => status === 'succeeded').length;
   const failed = calls.filter(({ status }) => FAILED.has(status)).length;
   return delivered + failed === 0
-    ? 'No call was delivered or failed yet.'
+    ? ''
     : `${count(delivered)} of ${count(delivered + failed)} paid calls were delivered.`;
 }
 

@@ -1,4 +1,4 @@
-import type { Receipt, ReceiptQuery } from '@market/sdk';
+import type { ReceiptQuery } from '@market/sdk';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { apiOf, bodyOf } from '../api/client.js';
@@ -6,9 +6,10 @@ import { useFilters } from '../lib/search-params.js';
 import { useTitle } from '../lib/use-title.js';
 import { Json } from '../parts/code.js';
 import { Filter } from '../parts/filters.js';
-import { Modal } from '../parts/modal.js';
+import { CloseButton, Modal } from '../parts/modal.js';
 import { Paged } from '../parts/paged.js';
 import { Empty, Failure, Loaded } from '../parts/states.js';
+import { Table } from '../parts/table.js';
 import { Badge, Hash, Time, Usd } from '../parts/values.js';
 import { useAgent } from './agent.js';
 import { useReceipts } from './owner-queries.js';
@@ -28,62 +29,33 @@ export function Receipts() {
     <>
       <h1>Receipts</h1>
       <form className="filters" onSubmit={(event) => event.preventDefault()}>
-        <Filter name="role" label="As" options={{ buyer: 'buyer', seller: 'seller' }} />
+        <Filter name="role" label="Role" options={{ buyer: 'buyer', seller: 'seller' }} />
       </form>
       <Paged query={receipts} lines={10} of={['receipt', 'receipts']} empty={<Empty title="No receipts here" />}>
         {(items) => (
-          <div className="scroll" role="region" aria-label="Receipts" tabIndex={0}>
-            <table>
-              <thead>
-                <tr>
-                  <th>When</th>
-                  <th>Listing</th>
-                  <th>As</th>
-                  <th className="number">Price</th>
-                  <th className="number">Fee</th>
-                  <th className="number">To the seller</th>
-                  <th>
-                    <span className="visually-hidden">Verify</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {items.map((receipt) => (
-                  <Row key={receipt.id} receipt={receipt} onVerify={() => show(receipt.id)} />
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table
+            label="Receipts"
+            head={['When', 'Listing', 'Role', 'Price', 'Fee', 'To the seller', 'Verify']}
+            numbers={['Price', 'Fee', 'To the seller']}
+            hasActions
+            rows={items.map((receipt) => [
+              <Time at={receipt.created_at} />,
+              receipt.listing.name,
+              receipt.recipient_type,
+              <Usd usd={receipt.gross_amount} />,
+              <Usd usd={receipt.fee_amount} />,
+              <Usd usd={receipt.net_amount} />,
+              <button type="button" className="small" onClick={() => show(receipt.id)}>
+                Verify
+              </button>,
+            ])}
+          />
         )}
       </Paged>
       {open !== '' && <Proof key={open} id={open} onClose={() => show('')} />}
     </>
   );
 }
-
-const Row = ({ receipt, onVerify }: { receipt: Receipt; onVerify: () => void }) => (
-  <tr>
-    <td>
-      <Time at={receipt.created_at} />
-    </td>
-    <td className="clip">{receipt.listing.name}</td>
-    <td>{receipt.recipient_type}</td>
-    <td className="number">
-      <Usd usd={receipt.gross_amount} />
-    </td>
-    <td className="number">
-      <Usd usd={receipt.fee_amount} />
-    </td>
-    <td className="number">
-      <Usd usd={receipt.net_amount} />
-    </td>
-    <td className="number">
-      <button type="button" className="small" onClick={onVerify}>
-        Verify
-      </button>
-    </td>
-  </tr>
-);
 
 /** A receipt with its signature, which is verified in this browser. */
 function Proof({ id, onClose }: { id: string; onClose: () => void }) {
@@ -120,11 +92,7 @@ function Proof({ id, onClose }: { id: string; onClose: () => void }) {
           </div>
         )}
       </Loaded>
-      <div className="row end">
-        <button type="button" onClick={onClose}>
-          Close
-        </button>
-      </div>
+      <CloseButton onClose={onClose} />
     </Modal>
   );
 }

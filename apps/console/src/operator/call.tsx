@@ -31,7 +31,7 @@ export function OperatorsCall({ id }: { id: string }) {
                 Payment: found.payment_id && <Reference to="payments" id={found.payment_id} />,
                 Charged: <Cents cents={found.charged_amount.amount_cents} />,
                 Fee: <Cents cents={found.fees.fee_amount_cents} />,
-                Took: found.latency_ms !== null && milliseconds(found.latency_ms),
+                Duration: found.latency_ms !== null && milliseconds(found.latency_ms),
                 'Digest of the body': found.request_digest && <Hash of={found.request_digest} />,
                 'Digest of the answer': found.response_digest && <Hash of={found.response_digest} />,
                 Asked: <Time at={found.created_at} />,

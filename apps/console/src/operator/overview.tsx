@@ -30,7 +30,8 @@ export function OperatorsOverview() {
                   'Fees due': <Usd usd={Number(money.fees_due_usd)} />,
                   'Refunds due': (
                     <>
-                      <Usd usd={Number(money.refunds_due.amount_usd)} /> in {count(money.refunds_due.payments)}
+                      <Usd usd={Number(money.refunds_due.amount_usd)} />{' '}
+                      {money.refunds_due.payments > 0 && `of ${count(money.refunds_due.payments)}`}
                     </>
                   ),
                   'Owed to sellers': <Usd usd={Number(money.payable_usd)} />,
@@ -43,7 +44,8 @@ export function OperatorsOverview() {
                 }}
               />
               <BarChart
-                title="Volume and revenue, last 14 days"
+                title="Volume and revenue, US dollars a day"
+                empty="Nothing was sold in the last 14 days."
                 days={daysOf(money.days)}
                 show={(value) => shortUsd(value)}
                 series={[
@@ -52,7 +54,8 @@ export function OperatorsOverview() {
                 ]}
               />
               <BarChart
-                title="Paid calls, last 14 days"
+                title="Paid calls a day"
+                empty="No call was paid in the last 14 days."
                 days={daysOf(calls.days)}
                 show={count}
                 series={[

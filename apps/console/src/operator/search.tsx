@@ -23,7 +23,7 @@ export function Search() {
   return (
     <>
       <h1>Search</h1>
-      <form role="search" className="row" onSubmit={submit}>
+      <form role="search" className="row bottoms" onSubmit={submit}>
         <label className="grow">
           <span>An id, a wallet, a name, a transaction, a relay request id, the prefix of a key</span>
           <input type="search" maxLength={200} value={typed} onChange={({ target }) => setTyped(target.value)} />
@@ -47,7 +47,7 @@ export function Search() {
                     rows={accounts.map((account) => [
                       <Link href={`/operator/agents/${account.id}`}>{account.display_name}</Link>,
                       account.account_type,
-                      <Hash of={account.wallet_address} />,
+                      account.wallet_address === null ? '–' : <Hash of={account.wallet_address} />,
                       <Time at={account.created_at} />,
                       account.is_suspended ? <Badge state="suspended" /> : <Badge state="active" />,
                     ])}

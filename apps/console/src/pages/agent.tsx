@@ -82,7 +82,7 @@ function Measured({
           <dd>{count(calls_30d)}</dd>
         </div>
         <div>
-          <dt>delivered, failures of a single buyer aside</dt>
+          <dt>success rate</dt>
           <dd>{success_rate_30d === null ? 'not measured yet' : percent(success_rate_30d)}</dd>
         </div>
         <div>

@@ -5,12 +5,22 @@ import { useDescription, type Description } from './docs/document.js';
 import { Guide } from './docs/guide.js';
 import { OperationDocs } from './docs/operation.js';
 
+/** The addresses and names of the documentation's pages, set by build.mjs. */
+declare const DOCS: Record<string, string>;
+
 /** The guide, followed by every operation of the OpenAPI document. */
 export default function Docs() {
   useTitle('Documentation');
   const description = useDescription();
   return (
     <>
+      <nav aria-label="Documentation" className="tabs">
+        {Object.entries(DOCS).map(([to, name]) => (
+          <a key={to} href={to} aria-current={to === '/docs' ? 'page' : undefined}>
+            {name}
+          </a>
+        ))}
+      </nav>
       <h1>Documentation</h1>
       <div className="stack prose-width">
         <Guide />

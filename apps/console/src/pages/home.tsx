@@ -23,7 +23,7 @@ export function Home() {
             Browse the catalog
           </Link>
           <Link href="/docs" className="button">
-            Read the interface
+            Read the docs
           </Link>
         </div>
       </section>
@@ -50,7 +50,7 @@ export function Home() {
             receipt.
           </p>
           <p>
-            <Link href="/mine">Your agents</Link>
+            <Link href="/mine">My agents</Link>
           </p>
         </div>
       </section>

@@ -48,14 +48,26 @@ export default function ListingPage({ slug }: { slug: string }) {
         </div>
         <p className="price">
           <Price listing={listing} />
-          {listing.endpoint_status && <Badge state={listing.endpoint_status} />}
+          {listing.included_calls !== null && <span className="muted"> {listing.included_calls} calls included</span>}
+          {listing.included_units && (
+            <span className="muted">
+              {' '}
+              {listing.included_units.units} included, counted by {listing.included_units.unit}
+            </span>
+          )}
+          {listing.free_calls !== null && <span className="muted"> {listing.free_calls} free to try</span>}
+          {listing.quality?.live ? (
+            <span className="badge good">works now</span>
+          ) : (
+            listing.endpoint_status && <Badge state={listing.endpoint_status} />
+          )}
         </p>
       </header>
       <div className="with-side">
         <div className="stack">
           <p className="prose">{listing.description}</p>
           {listing.pricing_model === 'per_call' && <Call listing={listing} />}
-          {listing.pricing_model === 'per_call' && <Quality listing={listing} />}
+          {listing.gateway_url !== undefined && <Quality listing={listing} />}
           <TakesAndGives listing={listing} />
           <Told title="Documentation" text={listing.docs} />
           <Told title="Service level" text={listing.sla} />
@@ -63,6 +75,7 @@ export default function ListingPage({ slug }: { slug: string }) {
           <Reviews listing={listing} />
         </div>
         <aside className="stack">
+          <Costs listing={listing} />
           <Seller provider={listing.provider} />
         </aside>
       </div>
@@ -78,22 +91,24 @@ function Call({ listing }: { listing: ListingDetail }) {
   const isRunning = call !== undefined && Object.values(call.steps).some(({ state }) => state === 'running');
   const isValid = body !== undefined;
   return (
-    <section className="card" aria-labelledby="call">
+    <section className="card stack tight" aria-labelledby="call">
       <h2 id="call">Call it</h2>
       <BodyForm schema={listing.input_schema} body={body} onChange={setBody} />
       {isSandbox && (
         <>
-          <button
-            type="button"
-            className="primary"
-            disabled={isRunning || !isValid}
-            onClick={() => {
-              setCall(notBegun());
-              void makePaidCall(listing.slug, body, setCall);
-            }}
-          >
-            {isRunning ? 'Calling…' : 'Call with play money'}
-          </button>
+          <div>
+            <button
+              type="button"
+              className="primary"
+              disabled={isRunning || !isValid}
+              onClick={() => {
+                setCall(notBegun());
+                void makePaidCall(listing.slug, body, setCall);
+              }}
+            >
+              {isRunning ? 'Calling…' : 'Call with play money'}
+            </button>
+          </div>
           {call && <PaidCallSteps call={call} />}
         </>
       )}
@@ -102,20 +117,35 @@ function Call({ listing }: { listing: ListingDetail }) {
   );
 }
 
+const Costs = ({ listing }: { listing: ListingDetail }) => (
+  <section className="card" aria-labelledby="costs">
+    <h2 id="costs">What it costs</h2>
+    <p className="big">
+      <Price listing={listing} />
+    </p>
+    {listing.pricing_model === 'per_call' && (
+      <p className="muted small">
+        The fee of the marketplace is in it. A call that is not delivered costs nothing, and repeating one that was
+        costs nothing more.
+      </p>
+    )}
+  </section>
+);
+
 function TakesAndGives({ listing }: { listing: ListingDetail }) {
   const { input_schema, output_schema, example_outputs, gateway_limits } = listing;
   if (!input_schema && !output_schema && example_outputs.length === 0) return null;
   return (
     <section aria-labelledby="schemas">
-      <h2 id="schemas">What it takes and gives</h2>
+      <h2 id="schemas">What to send, what comes back</h2>
       {gateway_limits && (
         <p className="muted">
           Up to {gateway_limits.max_request_bytes.toLocaleString()} bytes a request, {gateway_limits.max_concurrency}{' '}
           calls at once.
         </p>
       )}
-      {input_schema && <Folded title="Takes (JSON Schema)" value={input_schema} />}
-      {output_schema && <Folded title="Gives (JSON Schema)" value={output_schema} />}
+      {input_schema && <Folded title="What to send (JSON Schema)" value={input_schema} />}
+      {output_schema && <Folded title="What comes back (JSON Schema)" value={output_schema} />}
       {example_outputs.map(({ label, content }, index) => (
         <details key={index}>
           <summary>Example: {label}</summary>

@@ -3,8 +3,8 @@ import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import type { Challenge } from '@market/sdk';
 import { api, bodyOf } from '../api/client.js';
-import { useIsSandbox } from '../api/public-queries.js';
-import { signIn, useMe } from '../api/session.js';
+import { useIsSandbox, useOidcIssuer } from '../api/public-queries.js';
+import { goToOidcProvider, signIn, useMe } from '../api/session.js';
 import { useTitle } from '../lib/use-title.js';
 import { Failure } from '../parts/states.js';
 import { Hash } from '../parts/values.js';
@@ -13,7 +13,7 @@ import { testWallet } from '../wallets/test-wallet.js';
 import { useWallets } from '../wallets/use-wallets.js';
 import { WalletList } from '../wallets/wallet-list.js';
 
-/** Connects a wallet, shows the message, and lets the wallet sign it. */
+/** Signs in by a wallet or the OpenID provider. Who is signed in adds one more way. */
 export default function SignIn() {
   useTitle('Sign in');
   const { data: me } = useMe();
@@ -29,25 +29,51 @@ export default function SignIn() {
     },
     onSuccess: setAsked,
   });
-  if (me)
-    return (
-      <>
-        <h1>Signed in</h1>
-        <p>
-          As <Hash of={me.wallet_address} />. <Link href="/mine">To your agents</Link>
-        </p>
-      </>
-    );
+  const issuer = useOidcIssuer();
+  const leave = useMutation({ mutationFn: goToOidcProvider });
   return (
     <div className="narrow-page stack">
-      <h1>Sign in</h1>
-      <p className="muted">A person signs in with a wallet. It signs a message and moves no money.</p>
+      <h1>{me ? 'Signed in' : 'Sign in'}</h1>
+      {me && (
+        <>
+          <p>
+            As {me.wallet_address === null ? me.display_name : <Hash of={me.wallet_address} />}.{' '}
+            <Link href="/mine">To your agents</Link>
+          </p>
+          <h2>Add another way to sign in</h2>
+        </>
+      )}
+      <p className="muted">A wallet signs a message and moves no money.</p>
+      {issuer !== null && !asked && (
+        <div className="stack tight">
+          <button type="button" className="primary" disabled={leave.isPending} onClick={() => leave.mutate()}>
+            {me ? 'Add a login at' : 'Sign in with'} {new URL(issuer).host}
+          </button>
+          {leave.isError && <Failure error={leave.error} />}
+        </div>
+      )}
       {asked ? (
-        <Sign {...asked} onBack={() => setAsked(undefined)} />
+        <Sign {...asked} link={Boolean(me)} onBack={() => setAsked(undefined)} />
       ) : (
         <>
           {wallets.length > 0 && <WalletList wallets={wallets} isBusy={connect.isPending} choose={connect.mutate} />}
-          {wallets.length === 0 && <p>No wallet was found in this browser.</p>}
+          {wallets.length === 0 && (
+            <div className="card stack tight">
+              <p>No wallet was found in this browser.</p>
+              <p className="muted small">
+                A wallet is an extension of the browser, or a browser of its own, that keeps your keys: for Ethereum and
+                its chains{' '}
+                <a href="https://ethereum.org/wallets/find-wallet/" target="_blank" rel="noreferrer">
+                  ethereum.org
+                </a>{' '}
+                compares them, for Solana{' '}
+                <a href="https://solana.com/wallets" target="_blank" rel="noreferrer">
+                  solana.com
+                </a>
+                . One that you install now is listed here after a reload.
+              </p>
+            </div>
+          )}
           {isSandbox && (
             <div className="card stack tight">
               <WalletList wallets={[testWallet]} isBusy={connect.isPending} choose={connect.mutate} />
@@ -64,13 +90,23 @@ export default function SignIn() {
   );
 }
 
-function Sign({ wallet, challenge, onBack }: { wallet: ConnectedWallet; challenge: Challenge; onBack: () => void }) {
+function Sign({
+  wallet,
+  challenge,
+  link,
+  onBack,
+}: {
+  wallet: ConnectedWallet;
+  challenge: Challenge;
+  link: boolean;
+  onBack: () => void;
+}) {
   const queries = useQueryClient();
   const [, go] = useLocation();
   const sign = useMutation({
     mutationFn: async () => {
       const signature = await wallet.sign(challenge.message);
-      await signIn(queries, { wallet_address: wallet.address, signature, nonce: challenge.nonce });
+      await signIn(queries, { wallet_address: wallet.address, signature, nonce: challenge.nonce }, link);
     },
     onSuccess: () => go('/mine'),
   });
@@ -84,7 +120,7 @@ function Sign({ wallet, challenge, onBack }: { wallet: ConnectedWallet; challeng
       </pre>
       <div className="row">
         <button type="button" className="primary" disabled={sign.isPending} onClick={() => sign.mutate()}>
-          {sign.isPending ? 'Waiting for the signature…' : 'Sign in'}
+          {sign.isPending ? 'Waiting for the signature…' : link ? 'Add this wallet' : 'Sign in'}
         </button>
         <button type="button" onClick={onBack}>
           Back

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import { dayName } from '../lib/format.js';
+import { Empty } from './states.js';
 
 export interface Series {
   name: string;
@@ -17,9 +18,20 @@ interface ChartProps {
   show: (value: number) => string;
 }
 
-/** A bar chart with a group per day, and a text alternative. */
-export function BarChart({ title, days, series, show }: ChartProps & { series: Series[] }) {
+/** A bar chart with a group per day, and a text alternative. Without a value it says `empty`. */
+export function BarChart({
+  title,
+  days,
+  series,
+  show,
+  empty,
+}: ChartProps & {
+  series: Series[];
+  empty: string;
+}) {
   const most = Math.max(...series.flatMap(({ values }) => values), 0);
+  if (most === 0) return <Empty title={title}>{empty}</Empty>;
+  const top = scaleFor(most);
   const slot = WIDTH / days.length;
   const bar = (slot * 0.7) / series.length;
   const totals = series.map(({ name, values }) => `${name} ${show(values.reduce((sum, value) => sum + value, 0))}`);
@@ -28,14 +40,13 @@ export function BarChart({ title, days, series, show }: ChartProps & { series: S
       title={title}
       legend={totals}
       label={`${title}: ${totals.join(', ')}`}
-      from={days[0]!}
-      to={days.at(-1)!}
-      scale={`at most ${show(most)} a day`}
+      days={days}
+      scale={[show(top), show(top / 2), show(0)]}
     >
       {days.map((day, at) => (
         <g key={day.getTime()}>
           {series.map(({ name, values }, index) => {
-            const height = most === 0 ? 0 : Math.max(values[at]! > 0 ? 2 : 0, (values[at]! / most) * (HEIGHT - 6));
+            const height = Math.max(values[at]! > 0 ? 2 : 0, (values[at]! / top) * HEIGHT);
             return (
               <rect
                 key={name}
@@ -67,10 +78,10 @@ export function StepChart({
 }) {
   const [first, last] = [points[0]!, points.at(-1)!];
   const values = points.map(({ value }) => value);
-  const [least, most] = [Math.min(0, ...values), Math.max(0, ...values)];
+  const [least, most] = [0 - scaleFor(-Math.min(0, ...values)), scaleFor(Math.max(0, ...values))];
   const span = Math.max(1, last.at.getTime() - first.at.getTime());
   const x = (at: Date): number => ((at.getTime() - first.at.getTime()) / span) * WIDTH;
-  const y = (value: number): number => HEIGHT - ((value - least) / Math.max(1, most - least)) * (HEIGHT - 8);
+  const y = (value: number): number => HEIGHT - ((value - least) / Math.max(1, most - least)) * HEIGHT;
   const path = points
     .map(({ at, value }, index) =>
       index === 0 ? `M0 ${y(value).toFixed(1)}` : `H${x(at).toFixed(1)}V${y(value).toFixed(1)}`,
@@ -81,9 +92,8 @@ export function StepChart({
       title={title}
       legend={[`now ${show(last.value)}`]}
       label={`${title}: from ${show(first.value)} to ${show(last.value)}`}
-      from={first.at}
-      to={last.at}
-      scale={`${show(least)} to ${show(most)}`}
+      days={[first.at, last.at]}
+      scale={[show(most), show((most + least) / 2), show(least)]}
     >
       <path className="area" d={`${path}H${WIDTH}V${y(0).toFixed(1)}H0Z`} />
       <path className="line" d={`${path}H${WIDTH}`} />
@@ -102,7 +112,7 @@ export function LineChart({
   show,
   most,
 }: ChartProps & { series: { name: string; values: (number | null)[] }[]; most?: number }) {
-  const top = most ?? Math.max(...series.flatMap(({ values }) => values.map((value) => value ?? 0)), 1);
+  const top = most ?? scaleFor(Math.max(...series.flatMap(({ values }) => values.map((value) => value ?? 0)), 1));
   const slot = WIDTH / days.length;
   const y = (value: number): string => (HEIGHT - 3 - (value / top) * (HEIGHT - 6)).toFixed(1);
   const path = (values: (number | null)[]): string =>
@@ -119,9 +129,8 @@ export function LineChart({
       title={title}
       legend={latest}
       label={`${title}, lately: ${latest.join(', ')}`}
-      from={days[0]!}
-      to={days.at(-1)!}
-      scale={`up to ${show(top)}`}
+      days={days}
+      scale={[show(top), show(top / 2), show(0)]}
     >
       {series.map(({ name, values }, index) => (
         <path key={name} className={`line series-${index}`} d={path(values)} />
@@ -130,19 +139,27 @@ export function LineChart({
   );
 }
 
+/** The end of a scale on which also its middle is a short number: 2, 4, 6, 8 or 10 times a power of ten. */
+function scaleFor(most: number): number {
+  if (most <= 0) return 0;
+  const power = 10 ** Math.floor(Math.log10(most));
+  return [2, 4, 6, 8, 10].find((step) => most <= step * power)! * power;
+}
+
 interface FrameProps {
   title: string;
   /** The meaning of each series' color. */
   legend: string[];
   /** The text alternative of the drawing. */
   label: string;
-  from: Date;
-  to: Date;
-  scale: string;
+  /** What the horizontal axis covers. */
+  days: Date[];
+  /** The values of the vertical axis, from its top. */
+  scale: string[];
   children: ReactNode;
 }
 
-const Chart = ({ title, legend, label, from, to, scale, children }: FrameProps) => (
+const Chart = ({ title, legend, label, days, scale, children }: FrameProps) => (
   <figure className="chart">
     <figcaption>
       <strong>{title}</strong>
@@ -154,13 +171,21 @@ const Chart = ({ title, legend, label, from, to, scale, children }: FrameProps) 
         ))}
       </span>
     </figcaption>
-    <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
-      {children}
-    </svg>
-    <p className="axis">
-      <span>{dayName(from)}</span>
-      <span>{scale}</span>
-      <span>{dayName(to)}</span>
-    </p>
+    <div className="plot">
+      <div className="scale" aria-hidden="true">
+        {scale.map((value, index) => (
+          <span key={index}>{value}</span>
+        ))}
+      </div>
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
+        <path className="grid" d={`M0 0H${WIDTH}M0 ${HEIGHT / 2}H${WIDTH}`} />
+        {children}
+      </svg>
+      <p className="axis">
+        {[...new Set([days[0]!, days[Math.floor((days.length - 1) / 2)]!, days.at(-1)!].map(dayName))].map((day) => (
+          <span key={day}>{day}</span>
+        ))}
+      </p>
+    </div>
   </figure>
 );

@@ -18,6 +18,35 @@ export function Modal({ title, onClose, children }: { title: string; onClose: ()
   );
 }
 
+/** The end of a form in a dialog. */
+export const SubmitOrCancel = ({
+  action,
+  isDisabled,
+  onClose,
+}: {
+  action: string;
+  isDisabled: boolean;
+  onClose: () => void;
+}) => (
+  <div className="row end">
+    <button type="button" onClick={onClose}>
+      Cancel
+    </button>
+    <button type="submit" className="primary" disabled={isDisabled}>
+      {action}
+    </button>
+  </div>
+);
+
+/** The end of a dialog that only shows something. */
+export const CloseButton = ({ onClose }: { onClose: () => void }) => (
+  <div className="row end">
+    <button type="button" onClick={onClose}>
+      Close
+    </button>
+  </div>
+);
+
 /** Asks for confirmation before an action that cannot be undone. */
 export function Confirm({
   title,

@@ -25,24 +25,26 @@ export function Shell({ children }: { children: ReactNode }) {
       <header className="top">
         <div className="top-inner">
           <Link href="/" className="brand">
-            <span className="mark" aria-hidden="true" />
+            <svg className="mark" viewBox="0 0 32 32" aria-hidden="true">
+              <path d="M9 21V11l7 6 7-6v10" />
+            </svg>
             <span>Agent Marketplace</span>
             {isSandbox && <span className="badge warn">sandbox</span>}
           </Link>
           <nav aria-label="Main" className="row">
             <NavItem to="/catalog">Catalog</NavItem>
-            <NavItem to="/mine">Mine</NavItem>
+            <NavItem to="/mine">My agents</NavItem>
             <Operators />
             <NavItem to="/docs">Docs</NavItem>
-            <Who />
           </nav>
+          <Who />
         </div>
       </header>
       <main id="main" ref={main} tabIndex={-1}>
         {children}
       </main>
       <footer className="bottom">
-        <Link href="/docs">Interface</Link>
+        <Link href="/docs">Documentation</Link>
         <a href="/llms.txt">For models</a>
         <a href="/api/v1/openapi.json">OpenAPI</a>
       </footer>
@@ -72,13 +74,13 @@ function Who() {
   if (isPending) return <span className="who" />;
   if (!me)
     return (
-      <Link href="/sign-in" className="button">
+      <Link href="/sign-in" className="who button">
         Sign in
       </Link>
     );
   return (
     <span className="who row">
-      <Hash of={me.wallet_address} />
+      {me.wallet_address === null ? me.display_name : <Hash of={me.wallet_address} />}
       <button type="button" onClick={() => void signOut().then(() => go('/'))}>
         Sign out
       </button>

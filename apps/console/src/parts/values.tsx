@@ -21,19 +21,28 @@ export const Usd = ({ usd }: { usd: number }) => <Money micros={microsOfUsd(usd)
 export const Cents = ({ cents }: { cents: number }) => <Money micros={microsOfCents(cents)} />;
 
 /** The price of a listing. */
-export const Price = ({ listing }: { listing: { pricing_model: string; pricing_amount: number } }) =>
+export const Price = ({
+  listing,
+}: {
+  listing: { pricing_model: string; pricing_amount: number; usage?: object | null };
+}) =>
   listing.pricing_model === 'free' ? (
     <span className="money">Free</span>
   ) : (
     <span>
-      <Usd usd={listing.pricing_amount} /> <span className="muted">{PER[listing.pricing_model] ?? ''}</span>
+      {listing.usage && <span className="muted">at most </span>}
+      <Usd usd={listing.pricing_amount} />{' '}
+      <span className="muted">
+        {PER[listing.pricing_model] ?? ''}
+        {listing.usage && ', charged by use'}
+      </span>
     </span>
   );
 const PER: Record<string, string> = {
   per_call: 'a call',
   monthly: 'a month',
   yearly: 'a year',
-  usage_tiered: 'by usage',
+  usage_tiered: 'a month',
 };
 
 export const Time = ({ at }: { at: string }) => (
@@ -52,9 +61,13 @@ export const Hash = ({ of: text }: { of: string }) => (
 const TONES: Record<string, string> = {
   active: 'good',
   succeeded: 'good',
+  completed: 'good',
+  delivered: 'good',
   paid: 'good',
   verified: 'good',
   failing: 'bad',
+  failed: 'bad',
+  disabled: 'bad',
   seller_failed: 'bad',
   suspended: 'bad',
   revoked: 'bad',
@@ -63,6 +76,7 @@ const TONES: Record<string, string> = {
   refunded: 'warn',
   seller_refused: 'warn',
   paused: 'warn',
+  pending: 'warn',
   payment_pending: 'warn',
   forwarding: 'warn',
   settling: 'warn',

@@ -1,3 +1,4 @@
+import { ApiError } from '../api/client.js';
 import type { Exchange } from './exchange.js';
 import { STEPS, type PaidCall, type Step, type StepName } from './paid-call.js';
 import { milliseconds, shortened } from '../lib/format.js';
@@ -35,6 +36,13 @@ function Told({ name, call, step }: { name: StepName; call: PaidCall; step: Step
         <progress value={step.progress} aria-label="Proof of work" />
       )}
       {step.error !== undefined && <Failure error={step.error} />}
+      {step.error instanceof ApiError && step.error.fields['body'] && (
+        <ul className="error small">
+          {step.error.fields['body'].split('; ').map((problem) => (
+            <li key={problem}>{problem}</li>
+          ))}
+        </ul>
+      )}
       {name === 'answer' && call.result && <Json value={call.result.seller_response} label="The seller's answer" />}
       {step.exchanges.map((exchange, index) => (
         <Wire key={index} exchange={exchange} />

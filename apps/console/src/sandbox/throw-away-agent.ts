@@ -1,6 +1,6 @@
-import type { Data, ProofOfWorkPuzzle, Wallet } from '@market/sdk';
+import type { Data, Wallet } from '@market/sdk';
 import { exchange, type Exchange } from './exchange.js';
-import type { WorkReport } from './proof-of-work.worker.js';
+import { work } from './proof-of-work.js';
 
 /**
  * An agent of the sandbox that exists as long as the browser's tab. Its key may be stored here, because its money is
@@ -12,9 +12,6 @@ export interface ThrowAwayAgent {
   privateKey: string;
   authorization: string;
 }
-
-/** The address of the built proof-of-work.worker.ts, set by build.mjs. */
-declare const PROOF_OF_WORK_WORKER: string;
 
 const KEPT = 'market.throw-away-agent';
 
@@ -57,16 +54,6 @@ export async function registerAgent(
 export async function walletOf(agent: ThrowAwayAgent): Promise<Wallet> {
   const { evmWallet } = await import('../wallets/signing.js');
   return evmWallet(agent.privateKey as `0x${string}`);
-}
-
-function work(puzzle: ProofOfWorkPuzzle, onProgress: (share: number) => void): Promise<string> {
-  const worker = new Worker(PROOF_OF_WORK_WORKER, { type: 'module' });
-  return new Promise<string>((resolve, reject) => {
-    worker.onmessage = ({ data }: MessageEvent<WorkReport>) =>
-      'nonce' in data ? resolve(data.nonce) : onProgress(data.progress);
-    worker.onerror = () => reject(new Error('The proof of work could not be computed in this browser.'));
-    worker.postMessage({ challenge: puzzle.challenge, difficulty: puzzle.difficulty });
-  }).finally(() => worker.terminate());
 }
 
 /** Keys are never shown, not even those of the sandbox, because users copy what examples do. */

@@ -1,2 +1,2 @@
 /** Loaded only when this page signs something, because the elliptic curves are a third of the console's code. */
-export { evmWallet } from '@market/sdk';
+export { evmWallet, x402Payer } from '@market/sdk';

@@ -9,6 +9,7 @@ const KEPT = 'market.test-wallet';
 export const testWallet: WalletChoice = {
   id: 'test',
   name: 'Test wallet',
+  canPay: true,
   async connect() {
     const { evmWallet } = await import('./signing.js');
     const wallet = evmWallet((sessionStorage.getItem(KEPT) ?? undefined) as `0x${string}` | undefined);

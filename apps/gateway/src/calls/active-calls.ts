@@ -31,14 +31,19 @@ export class ActiveCalls {
 
   /**
    * Does not count an active call while it waits for its seller. Once the seller has answered, the call continues even
-   * if the limit is reached.
+   * if the limit is reached. A stream goes on when its call has been answered: `wait` says when.
    */
-  async whileAtSeller<T>(wait: () => Promise<T>): Promise<T> {
+  async whileAtSeller<T>(wait: (answered: () => void) => Promise<T>): Promise<T> {
+    let isAway = true;
+    const back = (): void => {
+      if (isAway) this.count += 1;
+      isAway = false;
+    };
     this.count -= 1;
     try {
-      return await wait();
+      return await wait(back);
     } finally {
-      this.count += 1;
+      back();
     }
   }
 }

@@ -1,32 +1,27 @@
+import type { CallableOffering } from '@market/contracts/catalog';
 import { executeCall } from '@market/contracts/gateway';
 import type { Permit } from '@market/limits';
-import { isRefusal, principalOf, refuse, traceIdOf, type Refusal, type RequestContext } from '@market/messaging';
+import { isRefusal, principalOf, refuse, type Refusal, type RequestContext } from '@market/messaging';
 import { Locks, type Lock } from '@market/persistence';
 import { Jobs } from '@market/runtime';
-import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
-import { createHash } from 'node:crypto';
+import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
-import type { SellerOutcome } from '../egress/seller-outcome.js';
-import { SignedRequests } from '../egress/signed-requests.js';
-import { CallableEndpoints, type CallableEndpoint } from '../endpoints/callable-endpoints.js';
+import { Contents, mayAnswerWithContent } from '../contents/contents.js';
+import { CallableEndpoints, jobSecondsOf, type CallableEndpoint } from '../endpoints/callable-endpoints.js';
 import { takesCalls } from '../endpoints/endpoint.js';
-import { ActiveCalls } from './active-calls.js';
-import { billableAnswer, failedAnswer, OWED_BACK } from './answer-json.js';
+import { BrokenStreams } from './broken-streams.js';
+import { JobRecords } from '../jobs/job-records.js';
+import { isCharged } from './answer-json.js';
+import { assertFits, assertTaken, bytesOf } from './call-body.js';
 import { CallKeys } from './call-keys.js';
-import { CallRecords, type AttemptedCall, type CallRecord, type Result } from './call-records.js';
-import { assertFits } from './call-target.js';
+import { CallRecords, type AttemptedCall, type CallRecord } from './call-records.js';
+import { answerOf, DeliverCall, ownerOf, SETTLE_BUDGET_MS, type AskedOfSeller, type CallEnd } from './deliver-call.js';
 import { CallTime, countStep } from './metrics.js';
-import { Money, type Authorization, type Authorized, type ChargeOutcome, type Transfer } from './money.js';
+import { Money, type Authorization, type Authorized } from './money.js';
+import { OpenStreams, type Open } from './open-streams.js';
 import { assertRoute } from './quote-call.js';
 import { SellerCapacity } from './seller-capacity.js';
 import type { PaidRequest } from './validate-call.js';
-
-/**
- * `answer` is the gateway result as JSON text. If the settlement is unknown or refused, the outcome has no answer,
- * although the result may be stored.
- */
-export type CallEnd =
-  { outcome: 'answered'; answer: string; transfer?: Transfer } | Exclude<ChargeOutcome, { outcome: 'charged' }>;
 
 export type PaidCallEnd =
   | Exclude<Authorization, { outcome: 'authorized' | 'completed' }>
@@ -41,32 +36,33 @@ export type PaidCallEnd =
 export interface Begun {
   lock: Lock;
   authorized: Authorized;
+  /** An attempt has the lock now, and releases it. */
+  isTaken?: true;
 }
 
-/** The part of the caller's time that is reserved for storing and settling the seller's answer. */
-export const SETTLE_BUDGET_MS = 10_000;
-const SHOW_FORWARDING_AFTER_MS = 1_000;
 /** An estimate, because the seller may end a pause at any time. */
 const PAUSED_RETRY_SECONDS = 60;
 
 /**
  * One attempt at a call: lock, authorize, call the seller, store, settle, answer, unlock. Only the holder of the lock
  * may call the seller. After a crash between two steps, the next request or the resume job continues from what is
- * stored. The first stored result of a call stays, and a payment is charged once, whoever asks.
+ * stored. The first stored result of a call stays, and a payment is charged once, whoever asks. An attempt whose seller
+ * answers with a stream is answered when that is open, and goes on with its lock.
  */
 @Injectable()
 export class Attempt implements OnApplicationBootstrap {
-  private readonly logger = new Logger('Call');
-
   constructor(
     private readonly locks: Locks,
     private readonly money: Money,
     private readonly endpoints: CallableEndpoints,
     private readonly keys: CallKeys,
     private readonly records: CallRecords,
+    private readonly broken: BrokenStreams,
     private readonly capacity: SellerCapacity,
-    private readonly sellers: SignedRequests,
-    private readonly activeCalls: ActiveCalls,
+    private readonly contents: Contents,
+    private readonly delivery: DeliverCall,
+    private readonly streams: OpenStreams,
+    private readonly jobRecords: JobRecords,
     private readonly jobs: Jobs,
     @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
   ) {}
@@ -78,11 +74,14 @@ export class Attempt implements OnApplicationBootstrap {
   async paid(call: PaidRequest, context: RequestContext, begun?: Begun): Promise<PaidCallEnd> {
     const lock = begun?.lock ?? (await this.locks.acquire(call.relayRequestId));
     if (!lock) return { outcome: 'in_flight' };
-    try {
-      return await this.paidWhileLocked(lock, call, context, begun?.authorized);
-    } finally {
-      lock.release();
-    }
+    if (begun) begun.isTaken = true;
+    return this.streams.untilOpen(async (open: Open<PaidCallEnd>) => {
+      try {
+        return await this.paidWhileLocked(lock, call, context, open, begun?.authorized);
+      } finally {
+        lock.release();
+      }
+    });
   }
 
   /** @param lock is null for a call that no other request can repeat, because it has no key. */
@@ -91,21 +90,29 @@ export class Attempt implements OnApplicationBootstrap {
     call: CallRecord,
     target: CallableEndpoint,
     permit: Permit,
-    body: string,
+    asked: Omit<AskedOfSeller, 'lockName'>,
+    open: Open<CallEnd>,
     context: RequestContext,
   ): Promise<CallEnd> {
     const time = new CallTime();
-    const { result, attempts } = lock ? await this.records.findEarlier(call.id) : { result: null, attempts: 0 };
-    if (result) return { outcome: 'answered', answer: result.answer };
+    const none = { result: null, openJob: null, attempts: 0 };
+    const { result, openJob, attempts } = lock ? await this.records.findEarlier(call.id) : none;
+    if (result) return { outcome: 'answered', ...answerOf(result) };
+    const job = openJob && (await this.jobRecords.findOpen(call.id));
+    if (job) return { outcome: 'working', job };
     if (lock?.isHeld() === false) return { outcome: 'unknown' };
     const attempted = { ...call, payment: null, attempt: attempts + 1, time };
-    return this.deliver(attempted, target, permit, body, context).finally(() => time.end());
+    const lockName = lock && call.id;
+    return this.delivery
+      .execute(attempted, target, permit, { ...asked, lockName }, open, context)
+      .finally(() => time.end());
   }
 
   private async paidWhileLocked(
     lock: Lock,
     call: PaidRequest,
     context: RequestContext,
+    open: Open<PaidCallEnd>,
     authorized?: Authorized,
   ): Promise<PaidCallEnd> {
     const { listingId, relayRequestId, digest, input } = call;
@@ -121,7 +128,17 @@ export class Attempt implements OnApplicationBootstrap {
       const { gatewayRequestId, transfer } = payment;
       const result = await this.records.findResult(gatewayRequestId);
       if (!result) throw refuse(executeCall, 'result_not_kept', {});
-      return { outcome: 'answered', answer: result.answer, transfer, gatewayRequestId, ownsKey: false };
+      return { outcome: 'answered', ...answerOf(result), transfer, gatewayRequestId, ownsKey: false };
+    }
+    if (payment.outcome === 'not_payable') {
+      const broken = await this.broken.find(relayRequestId, principalOf(context).accountId);
+      if (broken) return { outcome: 'answered', ...answerOf(broken), gatewayRequestId: broken.id, ownsKey: false };
+    }
+    if (payment.outcome === 'rejected') {
+      // The signature that pays the job is held, and no other is needed.
+      const { accountId } = principalOf(context);
+      const job = await this.jobRecords.findOpenOfPayment(listingId, accountId, relayRequestId);
+      if (job) return { outcome: 'working', job, gatewayRequestId: job.requestId, ownsKey: false };
     }
     if (payment.outcome !== 'authorized') return payment;
 
@@ -131,31 +148,33 @@ export class Attempt implements OnApplicationBootstrap {
       this.records.findEarlier(gatewayRequestId),
     ]);
     if (keyOwner !== gatewayRequestId) {
-      await this.notCalled(payment, false, context);
+      // A call that is included is given back by itself, unless the key moves to it.
+      if (isCharged(payment)) await this.notCalled(payment, false, context);
       return { outcome: 'superseded', by: keyOwner, gatewayRequestId };
     }
     if (earlier.attempts === 0) countStep('paid');
     countStep('authorized');
     const attempted = toAttempted(payment, call, earlier.attempts + 1, time, context);
+    const job = earlier.openJob && (await this.jobRecords.findOpen(gatewayRequestId));
+    const ended = (end: CallEnd): PaidCallEnd => ({ ...end, gatewayRequestId, ownsKey: takesKey(payment, call) });
+    if (job) return ended({ outcome: 'working', job });
     const end = earlier.result
-      ? await this.settle(attempted, earlier.result, context)
-      : await this.callSeller(lock, attempted, payment, target, call, context);
-    return end.outcome === 'in_flight' ? end : { ...end, gatewayRequestId, ownsKey: authorization !== undefined };
+      ? await this.delivery.end(attempted, earlier.result, context)
+      : await this.callSeller(lock, attempted, payment, target, call, (opened) => open(ended(opened)), context);
+    return end.outcome === 'in_flight' ? end : ended(end);
   }
 
   /**
    * Takes the Idempotency-Key of a request with a signature before the seller is called. Such a key may be bound to no
-   * offer, because an x402 client that lost an answer asks for another offer and signs that.
+   * offer, because an x402 client that lost an answer asks for another offer and signs that. For a call that is included
+   * there is no offer.
    * @returns the id of the call that the key belongs to.
    */
-  private takeKey(
-    { gatewayRequestId }: Authorized,
-    { input, fingerprint, idempotentCallId }: PaidRequest,
-    context: RequestContext,
-  ): Promise<string> {
-    return input.authorization === undefined || idempotentCallId === gatewayRequestId
-      ? Promise.resolve(gatewayRequestId)
-      : this.keys.take(context, fingerprint, gatewayRequestId);
+  private takeKey(payment: Authorized, call: PaidRequest, context: RequestContext): Promise<string> {
+    const { gatewayRequestId } = payment;
+    return takesKey(payment, call) && call.idempotentCallId !== gatewayRequestId
+      ? this.keys.take(context, call.fingerprint, gatewayRequestId)
+      : Promise.resolve(gatewayRequestId);
   }
 
   private async callSeller(
@@ -164,11 +183,14 @@ export class Attempt implements OnApplicationBootstrap {
     payment: Authorized,
     target: CallableEndpoint | null,
     call: PaidRequest,
+    open: Open<CallEnd>,
     context: RequestContext,
   ): Promise<CallEnd | { outcome: 'in_flight' }> {
     let permit: Permit;
     try {
       const callable = this.assertCallable(payment, target, call);
+      await this.assertRoomForJob(callable, attempted.buyerId, call.offering);
+      if (mayAnswerWithContent(call.offering?.formats)) await this.contents.assertRoom(ownerOf(attempted));
       permit = await this.capacity.acquire(callable.endpoint);
     } catch (error) {
       const isUndelivered =
@@ -179,7 +201,10 @@ export class Attempt implements OnApplicationBootstrap {
     try {
       // The lock may be lost without any sign, so the right to call the seller ends by the clock of this process.
       if (!lock.isHeld()) return { outcome: 'in_flight' };
-      return await this.deliver(attempted, target!, permit, call.input.body, context);
+      const { input, offering, relayRequestId: lockName } = call;
+      const { contentType } = input;
+      const asked = { body: bytesOf(input), contentType, formats: offering?.formats, lockName };
+      return await this.delivery.execute(attempted, target!, permit, asked, open, context);
     } finally {
       permit.release();
       attempted.time.end();
@@ -198,8 +223,19 @@ export class Attempt implements OnApplicationBootstrap {
     const isPaidToDebtor = offering?.isSuspendedForDebt === true && payment.transactionHash !== null;
     if (offering?.status !== 'active' && !isPaidToDebtor) throw refuse(executeCall, 'listing_unavailable', {});
     if (!target || !takesCalls(target.endpoint)) throw postponed(target, this.config);
-    assertFits(target, input.body);
+    assertTaken(offering, input);
+    assertFits(target, input);
     return target;
+  }
+
+  /** Only where jobs are expected or open, so that other calls ask nothing. @throws Refusal `too_many_jobs`. */
+  async assertRoomForJob(
+    { endpoint }: CallableEndpoint,
+    buyerId: string,
+    offering: Pick<CallableOffering, 'deliveryType'> | null,
+  ): Promise<void> {
+    if (endpoint.hasJobs || jobSecondsOf(endpoint, offering?.deliveryType) !== undefined)
+      await this.jobRecords.assertRoom(endpoint.listingId, buyerId);
   }
 
   private async notCalled(payment: Authorized, isUndelivered: boolean, context: RequestContext): Promise<void> {
@@ -208,102 +244,10 @@ export class Attempt implements OnApplicationBootstrap {
       this.money.release(payment, isUndelivered, context),
     ]);
   }
-
-  /** Calls the seller, stores what it answered, and charges for it. The lock of the call is held. */
-  private async deliver(
-    call: AttemptedCall,
-    target: CallableEndpoint,
-    permit: Permit,
-    body: string,
-    context: RequestContext,
-  ): Promise<CallEnd> {
-    const { id, money, payment, time } = call;
-    this.logStep('forwarded', call, context, { attempt: call.attempt });
-    const outcome = await time.during('seller', () =>
-      this.activeCalls.whileAtSeller(() => this.forward(call, target, body, context)),
-    );
-    // Another call may use it from now on.
-    permit.release();
-    const seller = { seller_status: outcome.statusCode, seller_ms: outcome.latencyMs };
-    if (outcome.kind === 'failed') {
-      this.logStep('not_billable', call, context, { reason: outcome.reason, ...seller });
-      await this.records.storeFailure(call, target.endpoint, outcome, context);
-      if (payment) countStep('not_billable', outcome.reason);
-      const isOwedBack = payment !== null && (await this.money.release(payment, true, context));
-      const answer = failedAnswer(id, outcome, money.feeBps, isOwedBack ? OWED_BACK : payment?.retryUntil);
-      return { outcome: 'answered', answer };
-    }
-    const { statusCode, latencyMs, json } = outcome;
-    const answer = billableAnswer(id, money, statusCode, json);
-    const result = { answer, answerDigest: createHash('sha256').update(json).digest(), statusCode, latencyMs };
-    const isStored = await this.records.storeDelivery({ ...call, ...result, endpoint: target.endpoint }, context);
-    if (isStored) this.logStep('stored', call, context, seller);
-    if (isStored && payment) countStep('delivered');
-    // An earlier attempt, which had lost its lock, may have stored its answer first.
-    const stored = isStored ? result : await this.records.findResult(id);
-    return stored ? this.settle(call, stored, context) : { outcome: 'unknown' };
-  }
-
-  /** Charges for a stored result, unless the call costs nothing, and answers with it. */
-  private async settle(
-    { id, payment, bodyDigest, time }: AttemptedCall,
-    result: Result,
-    context: RequestContext,
-  ): Promise<CallEnd> {
-    const { answer } = result;
-    if (!payment) return { outcome: 'answered', answer };
-    const { paymentId, isSigned } = payment;
-    const settlement = await time.during('settlement', () =>
-      this.money.settle({ paymentId, isSigned, gatewayRequestId: id, bodyDigest }, result, context),
-    );
-    if (settlement.outcome !== 'charged') return settlement;
-    this.records.markSettled(id, settlement);
-    return { outcome: 'answered', answer, transfer: settlement.transfer };
-  }
-
-  /** Sends one signed request to the seller. The history shows a call that takes long as `forwarding`. */
-  private async forward(
-    call: AttemptedCall,
-    target: CallableEndpoint,
-    rawBody: string,
-    context: RequestContext,
-  ): Promise<SellerOutcome> {
-    const { id, buyerId, attempt } = call;
-    const remainingMs = context.deadlineAt - Date.now() - SETTLE_BUDGET_MS;
-    const timeoutMs = Math.max(1, Math.min(target.endpoint.timeoutMs, remainingMs));
-    let shown: Promise<void> | undefined;
-    const show = setTimeout(() => {
-      shown = this.records.markForwarding(call, timeoutMs).catch(() => undefined);
-    }, SHOW_FORWARDING_AFTER_MS);
-    try {
-      const request = { requestId: id, event: 'gateway.call', buyerId, attempt, rawBody, timeoutMs } as const;
-      return await this.sellers.send(target, request, context);
-    } finally {
-      clearTimeout(show);
-      // Waits for the update, so that it cannot overwrite the status that is stored next.
-      await shown;
-    }
-  }
-
-  /** Logs a step of the gateway. The ledger records its own steps in its request log and its journal. */
-  private logStep(
-    msg: 'forwarded' | 'stored' | 'not_billable',
-    { id, listing, buyerId, payment }: AttemptedCall,
-    { requestId, traceparent }: RequestContext,
-    details: Record<string, unknown>,
-  ): void {
-    this.logger.log({
-      msg,
-      ...details,
-      listing_id: listing.listingId,
-      call_id: id,
-      payment_id: payment?.paymentId,
-      account_id: buyerId,
-      request_id: requestId,
-      trace_id: traceIdOf(traceparent),
-    });
-  }
 }
+
+const takesKey = (payment: Authorized, { input }: PaidRequest): boolean =>
+  input.authorization !== undefined || !isCharged(payment);
 
 const toAttempted = (
   { gatewayRequestId: id, listing, money, ...payment }: Authorized,

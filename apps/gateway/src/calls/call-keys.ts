@@ -32,6 +32,11 @@ const take = sql(
    UNION ALL SELECT fingerprint, gateway_request_id FROM call_keys WHERE account_id = $1 AND key = $2 AND NOT EXISTS (SELECT 1 FROM mine)`,
 );
 
+/** A key is forgotten a day after the job of its call has ended, and until then not before that has to be delivered. */
+const keepUntil = sql(
+  'call-keys.keep-until',
+  'UPDATE call_keys SET created_at = greatest(created_at, $3) WHERE account_id = $1 AND key = $2',
+);
 const move = sql(
   'call-keys.move',
   `UPDATE call_keys SET gateway_request_id = $4
@@ -93,6 +98,11 @@ export class CallKeys {
   async move(context: RequestContext, from: string, to: string): Promise<boolean> {
     if (!context.idempotency) return true;
     return (await this.query(move, context, from, to)).length > 0;
+  }
+
+  /** Keeps a key for a day from a later time on. */
+  async keepUntil(context: RequestContext, until: string): Promise<void> {
+    if (context.idempotency) await this.query(keepUntil, context, until);
   }
 
   private query(statement: PreparedStatement, context: RequestContext, ...values: unknown[]): Promise<KeyRow[]> {

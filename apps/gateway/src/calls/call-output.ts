@@ -1,6 +1,8 @@
 import type { executeCall } from '@market/contracts/gateway';
 import type { OutputOf } from '@market/contracts';
+import type { Result } from './call-records.js';
 import type { Transfer } from './money.js';
+import type { Streaming, Working } from './open-streams.js';
 
 export type CallOutput = OutputOf<typeof executeCall>;
 type PaymentRequired = Extract<CallOutput, { outcome: 'payment_required' }>;
@@ -15,10 +17,30 @@ export interface PaymentUnusable {
   problem: PaymentProblem;
 }
 
-export const answered = (dataJson: string, idempotencyReplayed: boolean, transfer?: Transfer): CallOutput => ({
+/** The part of a result that its buyer gets. */
+export type Answer = Pick<Result, 'answer' | 'content'>;
+
+export const answered = (
+  { answer, content }: Answer,
+  idempotencyReplayed: boolean,
+  transfer?: Transfer,
+): CallOutput => ({
   outcome: 'answered',
-  dataJson,
+  dataJson: answer,
+  ...(content ? { content } : {}),
   idempotencyReplayed,
+  ...(transfer ? { transfer } : {}),
+});
+
+export const streaming = ({ stream, transfer }: Streaming): CallOutput => ({
+  outcome: 'streaming',
+  stream,
+  ...(transfer ? { transfer } : {}),
+});
+
+export const working = ({ job, transfer }: Working): CallOutput => ({
+  outcome: 'working',
+  job,
   ...(transfer ? { transfer } : {}),
 });
 

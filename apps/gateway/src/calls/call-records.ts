@@ -1,13 +1,26 @@
-import { callFailed } from '@market/contracts/gateway';
+import { callFailed, type StoredContent } from '@market/contracts/gateway';
 import type { CallMoney, PaymentOffer } from '@market/contracts/payments-ledger';
 import type { Offering } from '@market/contracts/catalog';
 import type { RequestContext } from '@market/messaging';
-import { Database, GroupCommit, GroupLookup, lookupSql, Outbox, sql, withParameters } from '@market/persistence';
-import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import {
+  Database,
+  GroupCommit,
+  GroupLookup,
+  lookupSql,
+  Outbox,
+  sql,
+  withParameters,
+  type Tx,
+} from '@market/persistence';
+import { Inject, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { gatewayConfig, type GatewayConfig } from '../config.js';
 import type { SellerFailed } from '../egress/seller-outcome.js';
 import { EndpointHealth, type CalledEndpoint } from '../endpoints/endpoint-health.js';
+import { JobRecords } from '../jobs/job-records.js';
 import { CallEvidence } from '../quality/call-evidence.js';
+import { isCharged } from './answer-json.js';
 import type { CallTime } from './metrics.js';
+import { RESULT_COLUMNS } from './result-columns.js';
 import { WriteBehind } from './write-behind.js';
 
 /** A call as the gateway records it. */
@@ -41,37 +54,44 @@ export interface AttemptedCall extends CallRecord {
   /** The number of this attempt, as far as earlier ones were recorded. */
   attempt: number;
   time: CallTime;
+  /** Its seller took it as a job, which ends now. */
+  isJob?: true;
 }
 
 type Delivery = AttemptedCall & Result & { endpoint: CalledEndpoint };
 
 export interface Result {
   answer: string;
+  /** The file or stream that the seller answered with; null if it was JSON. */
+  content: StoredContent | null;
+  /** Of the seller's JSON, file or stream. */
   answerDigest: Buffer;
   statusCode: number;
   latencyMs: number;
+  /** What a call that costs what it uses has used, as its seller says; null for any other. */
+  units: number | null;
 }
 
 /** The results of the earlier attempts at a call. */
 export interface Earlier {
   result: StoredResult | null;
+  /** The payment of a call whose seller has taken it as a job that is open. */
+  openJob: { relayRequestId: string | null } | null;
   attempts: number;
 }
 
 export interface StoredResult extends Result {
   relayRequestId: string | null;
-  /** True if the charge is confirmed or the call cost nothing. Until then the result is not returned. */
+  /** Of a stream that broke off: what was paid for it is owed back. */
+  isBroken: boolean;
+  /** True if the charge, or the debt, is confirmed, or the call cost nothing. Until then the result is not returned. */
   isFinal: boolean;
 }
-
-/** SQL: the columns of a stored result, named as in `Result`. */
-export const RESULT_COLUMNS =
-  'result_json AS answer, response_digest AS "answerDigest", seller_status_code AS "statusCode", latency_ms AS "latencyMs"';
 
 /** The columns that are stored for every call, and for every attempt at one. */
 const CALL_COLUMNS =
   `id uuid, buyer_id uuid, seller_id uuid, listing_id uuid, listing_name text, listing_slug text, body_digest bytea,
-  gross_micros bigint, fee_micros bigint, net_micros bigint, fee_bps int, payment_id uuid, relay_request_id text,
+  gross_micros bigint, fee_micros bigint, net_micros bigint, fee_bps int, usage jsonb, payment_id uuid, relay_request_id text,
   provider text, scheme text, network text` as const;
 /** A signature may have paid the offer on another chain than the one that was quoted first. */
 const ROUTE_PAID = 'provider = excluded.provider, scheme = excluded.scheme, network = excluded.network';
@@ -90,6 +110,7 @@ const toCallRow = ({ id, buyerId, listing, bodyDigest, money, payment }: CallRec
   fee_micros: money.feeMicros,
   net_micros: money.netMicros,
   fee_bps: money.feeBps,
+  usage: money.usage,
   payment_id: payment?.paymentId,
   relay_request_id: payment?.relayRequestId,
   provider: payment?.provider,
@@ -127,7 +148,7 @@ const insertQuotes = withParameters({ quotes: `${CALL_COLUMNS}, offer_expires_at
  * endpoints that were not known to work.
  */
 const storeDeliveries = withParameters(
-  { calls: `${ATTEMPT_COLUMNS}, result_json text, response_digest bytea`, url_digests: 'bytea[]' },
+  { calls: `${ATTEMPT_COLUMNS}, units bigint, result_json text, response_digest bytea`, url_digests: 'bytea[]' },
   ({ calls, url_digests }) =>
     sql(
       'gateway-requests.store-deliveries',
@@ -141,13 +162,30 @@ const storeDeliveries = withParameters(
          SELECT ${calls.columns}, 'succeeded', true, now(), CASE WHEN payment_id IS NULL THEN now() END FROM ${calls.table}
          ON CONFLICT (id) DO UPDATE SET
            status = 'succeeded', ${ROUTE_PAID}, transaction_hash = excluded.transaction_hash, attempts = excluded.attempts, billable = true,
-           seller_status_code = excluded.seller_status_code, latency_ms = excluded.latency_ms,
+           units = excluded.units, gross_micros = excluded.gross_micros, fee_micros = excluded.fee_micros,
+           net_micros = excluded.net_micros, seller_status_code = excluded.seller_status_code, latency_ms = excluded.latency_ms,
            error_code = NULL, result_json = excluded.result_json,
-           response_digest = excluded.response_digest, completed_at = excluded.completed_at, settled_at = excluded.settled_at
-         WHERE g.billable IS NOT TRUE AND g.status <> 'refunded'
+           response_digest = excluded.response_digest, completed_at = excluded.completed_at, settled_at = excluded.settled_at,
+           job_until = NULL
+         WHERE g.billable IS NOT TRUE AND g.status <> 'refunded' AND NOT g.is_broken
          RETURNING g.id)
        SELECT id AS stored_id, NULL::uuid AS recovering_id FROM stored
        UNION ALL SELECT NULL, listing_id FROM answered WHERE health <> 'active'`,
+    ),
+);
+
+/** In the transaction that stores the results of these calls. */
+const keepContents = withParameters(
+  { contents: 'call_id uuid, content_id uuid, content_type text, size int, kept_hours int' },
+  ({ contents }) =>
+    sql(
+      'contents.keep',
+      `WITH kept AS (
+         UPDATE contents c SET expires_at = now() + contents.kept_hours * interval '1 hour'
+         FROM ${contents.table} WHERE c.id = contents.content_id)
+       UPDATE gateway_requests g
+       SET content_id = contents.content_id, content_type = contents.content_type, content_size = contents.size
+       FROM ${contents.table} WHERE g.id = contents.call_id`,
     ),
 );
 
@@ -204,8 +242,9 @@ const storeFailure = withParameters({ calls: `${ATTEMPT_COLUMNS}, status text, e
 const findStored = sql(
   'gateway-requests.find-stored',
   lookupSql(
-    `SELECT ${RESULT_COLUMNS}, billable AND result_json IS NOT NULL AS "hasResult", relay_request_id AS "relayRequestId",
-       settled_at IS NOT NULL AS "isFinal", attempts
+    `SELECT ${RESULT_COLUMNS}, (billable OR is_broken) AND result_json IS NOT NULL AS "hasResult", is_broken AS "isBroken",
+       relay_request_id AS "relayRequestId",
+       settled_at IS NOT NULL AS "isFinal", attempts, job_until IS NOT NULL AS "isOpenJob"
      FROM gateway_requests WHERE id = asked.key::uuid`,
   ),
 );
@@ -218,7 +257,7 @@ const findListing = sql(
   'SELECT listing_id FROM gateway_requests WHERE buyer_id = $1 AND relay_request_id = $2 AND listing_slug = $3 LIMIT 1',
 );
 
-type StoredRow = StoredResult & { hasResult: boolean; attempts: number };
+type StoredRow = StoredResult & { hasResult: boolean; attempts: number; isOpenJob: boolean };
 interface SettledCall {
   id: string;
   completedAt: string;
@@ -231,9 +270,12 @@ type Stored = { isKept: boolean; recovers: boolean };
 @Injectable()
 export class CallRecords implements OnModuleDestroy {
   private readonly logger = new Logger('CallRecords');
-  private readonly deliveries = new GroupCommit<Delivery, Stored>((items) => this.writeDeliveries(items), {
-    maxSize: 64,
-  });
+  private readonly deliveries = new GroupCommit<Delivery & { context: RequestContext }, Stored>(
+    (items) => this.writeDeliveries(items),
+    {
+      maxSize: 64,
+    },
+  );
   private readonly quotes = new WriteBehind<Quote>((items) => this.writeQuotes(items));
   private readonly settled = new WriteBehind<SettledCall>((items) => this.writeSettled(items));
   private readonly stored: GroupLookup<StoredRow>;
@@ -243,6 +285,8 @@ export class CallRecords implements OnModuleDestroy {
     private readonly outbox: Outbox,
     private readonly health: EndpointHealth,
     private readonly evidence: CallEvidence,
+    private readonly jobs: JobRecords,
+    @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
   ) {
     this.stored = new GroupLookup(database, findStored);
   }
@@ -269,7 +313,7 @@ export class CallRecords implements OnModuleDestroy {
 
   /** @returns false if an earlier attempt has stored a billable result, which stays, or if the payment was refunded. */
   async storeDelivery(delivery: Delivery, context: RequestContext): Promise<boolean> {
-    const { isKept, recovers } = await this.deliveries.submit(delivery);
+    const { isKept, recovers } = await this.deliveries.submit({ ...delivery, context });
     // If this fails, the next success repeats it.
     if (recovers)
       await this.health
@@ -288,29 +332,37 @@ export class CallRecords implements OnModuleDestroy {
     outcome: SellerFailed,
     context: RequestContext,
   ): Promise<void> {
+    await this.database.transaction((tx) => this.writeFailure(tx, attempt, endpoint, outcome, context));
+  }
+
+  async writeFailure(
+    tx: Tx,
+    attempt: AttemptedCall,
+    endpoint: CalledEndpoint,
+    outcome: SellerFailed,
+    context: RequestContext,
+  ): Promise<void> {
     const { reason } = outcome;
     const status = reason === 'seller_refused' ? reason : 'seller_failed';
     const row = { ...toAttemptRow(attempt, outcome), status, error_code: reason };
     this.quotes.delete(attempt.id);
-    await this.database.transaction(async (tx) => {
-      await tx.query(storeFailure, storeFailure.values({ calls: [row] }));
-      if (reason === 'seller_refused') return;
-      await this.health.failed(tx, endpoint, { ...attempt, contact: outcome.contact }, context);
-      const failed = {
-        gatewayRequestId: attempt.id,
-        attempt: attempt.attempt,
-        buyerId: attempt.buyerId,
-        sellerId: attempt.listing.sellerId,
-        listingId: attempt.listing.listingId,
-        isPaid: attempt.payment !== null,
-        reason,
-        sellerStatusCode: outcome.statusCode,
-        latencyMs: outcome.latencyMs,
-        at: new Date().toISOString(),
-      };
-      if (failed.isPaid) await this.evidence.add(tx, [{ ...failed, callId: attempt.id, latencyMs: null }]);
-      this.outbox.add(tx, callFailed, failed, context);
-    });
+    await tx.query(storeFailure, storeFailure.values({ calls: [row] }));
+    if (reason === 'seller_refused') return;
+    await this.health.failed(tx, endpoint, { ...attempt, contact: outcome.contact }, context);
+    const failed = {
+      gatewayRequestId: attempt.id,
+      attempt: attempt.attempt,
+      buyerId: attempt.buyerId,
+      sellerId: attempt.listing.sellerId,
+      listingId: attempt.listing.listingId,
+      isPaid: isCharged(attempt.payment),
+      reason,
+      sellerStatusCode: outcome.statusCode,
+      latencyMs: outcome.latencyMs,
+      at: new Date().toISOString(),
+    };
+    if (failed.isPaid) await this.evidence.add(tx, [{ ...failed, callId: attempt.id, latencyMs: null }]);
+    this.outbox.add(tx, callFailed, failed, context);
   }
 
   async markForwarding(call: AttemptedCall, timeoutMs: number): Promise<void> {
@@ -343,7 +395,8 @@ export class CallRecords implements OnModuleDestroy {
 
   async findEarlier(id: string): Promise<Earlier> {
     const [row] = await this.stored.find(id);
-    return { result: row?.hasResult ? row : null, attempts: row?.attempts ?? 0 };
+    const { hasResult, isOpenJob, attempts = 0 } = row ?? {};
+    return { result: hasResult ? row! : null, openJob: isOpenJob ? row! : null, attempts };
   }
 
   /**
@@ -384,24 +437,48 @@ export class CallRecords implements OnModuleDestroy {
       );
   }
 
-  private async writeDeliveries(group: Delivery[]): Promise<Stored[]> {
+  private async writeDeliveries(group: (Delivery & { context: RequestContext })[]): Promise<Stored[]> {
     // The rows are sorted by id, so that two processes that store the same calls do not deadlock.
     const deliveries = group.toSorted((a, b) => (a.id < b.id ? -1 : 1));
     for (const { id } of deliveries) this.quotes.delete(id);
     const values = storeDeliveries.values({
       calls: deliveries.map((delivery) => ({
         ...toAttemptRow(delivery, delivery),
+        units: delivery.units,
         result_json: delivery.answer,
         response_digest: delivery.answerDigest,
       })),
       url_digests: deliveries.map(({ endpoint }) => endpoint.urlDigest),
     });
-    const rows = await this.database.query<{ stored_id: string | null; recovering_id: string | null }>(
-      storeDeliveries,
-      values,
-    );
+    const store = (to: Pick<Tx, 'query'>) =>
+      to.query<{ stored_id: string | null; recovering_id: string | null }>(storeDeliveries, values);
+    const rows = deliveries.some(({ content, isJob }) => content !== null || isJob)
+      ? await this.database.transaction(async (tx) => {
+          const written = await store(tx);
+          const kept = deliveries.filter(({ id }) => written.some(({ stored_id }) => stored_id === id));
+          await this.keepContents(tx, kept);
+          for (const { context, ...call } of kept) if (call.isJob) this.jobs.tellEnd(tx, call, null, context);
+          return written;
+        })
+      : await store(this.database);
     const stored = new Set(rows.map((row) => row.stored_id));
     const recovering = new Set(rows.map((row) => row.recovering_id));
     return group.map(({ id, endpoint }) => ({ isKept: stored.has(id), recovers: recovering.has(endpoint.listingId) }));
+  }
+
+  /** The files and streams of free calls are kept for a day, and of others for as long as their results. */
+  async keepContents(tx: Tx, deliveries: Omit<Delivery, 'endpoint'>[]): Promise<void> {
+    const contents = deliveries.flatMap(({ id, content, payment }) =>
+      content
+        ? {
+            call_id: id,
+            content_id: content.id,
+            content_type: content.contentType,
+            size: content.size,
+            kept_hours: payment ? 24 * this.config.resultsKeptDays : 24,
+          }
+        : [],
+    );
+    if (contents.length > 0) await tx.query(keepContents, keepContents.values({ contents }));
   }
 }

@@ -54,19 +54,13 @@ export class CallTargets {
   }
 }
 
-/** @throws Refusal unless the listing is sold per call, and to this buyer if one is given. */
+/** @throws Refusal unless calls of the listing are sold or, to a buyer, included, and to this buyer if one is given. */
 export function assertSold(offering: CallableOffering | null, buyerId?: string): asserts offering is CallableOffering {
   const isOwn = buyerId !== undefined && offering?.sellerId === buyerId;
   if (!offering || (offering.status !== 'active' && !isOwn)) throw refuse(executeCall, 'listing_not_found', {});
-  if (offering.pricingModel !== 'per_call') throw refuse(executeCall, 'listing_not_per_call', {});
+  const isIncluded = buyerId !== undefined && (offering.includedCalls ?? offering.includedUnits ?? null) !== null;
+  if (offering.pricingModel !== 'per_call' && !isIncluded) throw refuse(executeCall, 'listing_not_per_call', {});
   if (isOwn) throw refuse(executeCall, 'own_listing', {});
-}
-
-/** @throws Refusal `request_body_too_large`. */
-export function assertFits({ endpoint }: CallableEndpoint, body: string): void {
-  const { maxRequestBytes } = endpoint;
-  if (Buffer.byteLength(body) > maxRequestBytes)
-    throw refuse(executeCall, 'request_body_too_large', { max_request_bytes: maxRequestBytes });
 }
 
 /** The fields of a listing that the ledger and the history store with a sale. */

@@ -13,7 +13,7 @@ const markPaid = batchSql(
 );
 const markRefunded = sql(
   'gateway-requests.mark-refunded',
-  `UPDATE gateway_requests SET status = 'refunded', billable = false, completed_at = coalesce(completed_at, now())
+  `UPDATE gateway_requests SET status = 'refunded', billable = false, job_until = NULL, completed_at = coalesce(completed_at, now())
    WHERE id = ANY($1::uuid[])`,
 );
 
@@ -52,21 +52,23 @@ export class CallsEventController {
     ]);
   }
 
-  /** The refund of a surplus does not change the call that was paid. */
+  /** The refund of a surplus, or of what a call did not use, does not change the call that was paid. */
   @HandleEvent(paymentRefundDue)
   async onPaymentRefundDue(events: ReceivedEvent<typeof paymentRefundDue>[], tx: Tx): Promise<void> {
     await this.records.flush();
-    const undelivered = events.filter(({ payload }) => payload.reason !== 'overpaid');
+    const undelivered = events.filter(({ payload }) => isOfCall(payload.reason));
     tx.send(markRefunded, [undelivered.map(({ payload }) => payload.gatewayRequestId)]);
   }
 
   @HandleEvent(paymentRefunded)
   async onPaymentRefunded(events: ReceivedEvent<typeof paymentRefunded>[], tx: Tx): Promise<void> {
     await this.records.flush();
-    const whole = events.filter(({ payload }) => payload.isWhole && payload.reason !== 'overpaid');
+    const whole = events.filter(({ payload }) => payload.isWhole && isOfCall(payload.reason));
     tx.send(markPaidBack, [
       whole.map(({ payload }) => payload.gatewayRequestId),
       whole.map(({ payload }) => payload.transactionHash),
     ]);
   }
 }
+
+const isOfCall = (reason: string): boolean => reason === 'not_delivered' || reason === 'paid_late';

@@ -4,10 +4,12 @@ import { hash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
 import { CallKeys } from './call-keys.js';
-import { answered, pending, type CallOutput, type PaymentUnusable } from './call-output.js';
+import { answered, pending, streaming, working, type CallOutput, type PaymentUnusable } from './call-output.js';
 import { CallRecords } from './call-records.js';
 import { ActiveCalls } from './active-calls.js';
-import { Attempt, SETTLE_BUDGET_MS, type Begun, type PaidCallEnd } from './attempt.js';
+import { Contents } from '../contents/contents.js';
+import { Attempt, type Begun, type PaidCallEnd } from './attempt.js';
+import { SETTLE_BUDGET_MS } from './deliver-call.js';
 import { SingleFlight } from './single-flight.js';
 import type { PaidRequest } from './validate-call.js';
 
@@ -29,12 +31,13 @@ export class CoordinatePaidCall {
     private readonly records: CallRecords,
     private readonly activeCalls: ActiveCalls,
     private readonly attempt: Attempt,
+    private readonly contents: Contents,
     @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
   ) {}
 
   /** @param begun is used by the first attempt. */
   async execute(call: PaidRequest, context: RequestContext, begun?: Begun): Promise<CallOutput | PaymentUnusable> {
-    const { relayRequestId, fingerprint } = call;
+    const { relayRequestId, fingerprint, listingId, digest: bodyDigest } = call;
     const key = flightKey(call, context);
     const attempt = (): Promise<PaidCallEnd> => {
       const given = begun;
@@ -51,7 +54,16 @@ export class CoordinatePaidCall {
         case 'answered':
           if (!end.ownsKey && call.idempotentCallId !== end.gatewayRequestId)
             await this.keys.bind(context, fingerprint, end.gatewayRequestId);
-          return answered(end.answer, call.isReplay, end.transfer);
+          return answered(end, call.isReplay, end.transfer);
+        case 'streaming':
+          if (!end.ownsKey && call.idempotentCallId !== end.gatewayRequestId)
+            await this.keys.bind(context, fingerprint, end.gatewayRequestId);
+          return streaming(end);
+        case 'working':
+          if (!end.ownsKey && call.idempotentCallId !== end.gatewayRequestId)
+            await this.keys.bind(context, fingerprint, end.gatewayRequestId);
+          await this.keys.keepUntil(context, end.job.deadline);
+          return working(end);
         case 'refused':
           return { outcome: 'payment_unusable', problem: { rejection: { reason: end.reason, at: 'settlement' } } };
         case 'unknown':
@@ -88,11 +100,15 @@ export class CoordinatePaidCall {
           await this.keys.move(context, end.by, end.gatewayRequestId);
           break;
         }
-        case 'in_flight':
+        case 'in_flight': {
           // Another attempt holds the lock, and its result may come soon.
+          const { accountId: buyerId } = principalOf(context);
+          const stream = await this.contents.findOpen({ lockName: relayRequestId, buyerId, listingId, bodyDigest });
+          if (stream) return streaming({ outcome: 'streaming', stream });
           if (Date.now() + pause >= waitUntil)
             return pending(relayRequestId, IN_FLIGHT_RETRY_SECONDS, 'call_in_progress');
           await delay(pause);
+        }
       }
     }
   }

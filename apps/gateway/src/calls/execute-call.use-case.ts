@@ -1,13 +1,22 @@
-import { principalOf, type RequestContext } from '@market/messaging';
-import { Injectable } from '@nestjs/common';
-import { answered, pending, type CallOutput } from './call-output.js';
+import type { CallableOffering } from '@market/contracts/catalog';
+import { executeCall } from '@market/contracts/gateway';
+import { newId, usdNumber } from '@market/kernel';
+import { HandleRequest, principalOf, refuse, type RequestContext } from '@market/messaging';
+import { Inject, Injectable } from '@nestjs/common';
+import { gatewayConfig, type GatewayConfig } from '../config.js';
+import type { CallableEndpoint } from '../endpoints/callable-endpoints.js';
+import { callMsFor } from './attempt.js';
+import { assertFits, assertTaken } from './call-body.js';
+import { answered, pending, streaming, working, type CallOutput } from './call-output.js';
 import { ActiveCalls } from './active-calls.js';
-import { assertFits, assertSold, CallTargets, type CallInput } from './call-target.js';
+import { assertSold, CallTargets, soldListingOf, type CallInput } from './call-target.js';
 import { CoordinatePaidCall } from './coordinate-paid-call.js';
+import { Contents, mayAnswerWithContent } from '../contents/contents.js';
 import { InputSchemas } from '../offerings/input-schemas.js';
 import { FreeCall } from './free-call.js';
-import { QuoteCall } from './quote-call.js';
-import { isPaid, ValidateCall } from './validate-call.js';
+import { Money } from './money.js';
+import { QuoteCall, type IncludedCalls } from './quote-call.js';
+import { isPaid, ValidateCall, type ValidatedCall } from './validate-call.js';
 
 /**
  * Executes a call through the gateway. A result that was charged is returned from the store, however often it is
@@ -25,8 +34,12 @@ export class ExecuteCall {
     private readonly activeCalls: ActiveCalls,
     private readonly quoteCall: QuoteCall,
     private readonly freeCall: FreeCall,
+    private readonly contents: Contents,
+    private readonly money: Money,
+    @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
   ) {}
 
+  @HandleRequest(executeCall)
   async execute(input: CallInput, context: RequestContext): Promise<CallOutput> {
     const call = await this.validateCall.execute(input, context);
     if (call.storedAnswer !== null) return answered(call.storedAnswer, true);
@@ -37,23 +50,71 @@ export class ExecuteCall {
     if (outage) throw outage;
     assertSold(offering, principalOf(context).accountId);
     const target = await this.targets.endpointOf(offering);
-    assertFits(target, input.body);
-    const unfit = await this.inputSchemas.refusalOf(offering, input.body, context);
+    assertTaken(offering, input);
+    assertFits(target, input);
+    const unfit = await this.inputSchemas.refusalOf(offering, input, context);
     if (unfit) throw unfit;
+    if (mayAnswerWithContent(offering.formats))
+      await this.contents.assertRoom({ buyerId: principalOf(context).accountId, sellerId: offering.sellerId });
     if (paid || BigInt(offering.priceMicros) > 0n) {
       const problem = paid?.problem ?? {};
-      const quoted = await this.activeCalls.during(() => this.quoteCall.execute(call, offering, problem, context));
-      if (quoted?.outcome === 'open') {
-        const again = { ...call, input: { ...input, authorization: undefined }, relayRequestId: quoted.relayRequestId };
-        const output = await this.paidCall.execute(again, context);
-        return output.outcome === 'payment_unusable' ? this.execute(input, context) : output;
-      }
+      const included = await this.takeIncluded(call, offering, target, context);
+      if (typeof included === 'string') return this.executePaid(call, included, context);
+      const quoted = await this.activeCalls.during(() =>
+        this.quoteCall.execute(call, offering, target, problem, included, context),
+      );
+      if (quoted?.outcome === 'open') return this.executePaid(call, quoted.relayRequestId, context);
       if (quoted) return quoted;
       // The call of the Idempotency-Key has a result now, so the request is executed again to return it.
       return call.isReplay ? pending(undefined, 1, 'call_in_progress') : this.execute(input, context);
     }
 
     const end = await this.activeCalls.during(() => this.freeCall.execute(call, offering, target, context));
-    return end.outcome === 'answered' ? answered(end.answer, false) : pending(undefined, 1, 'call_in_progress');
+    if (end.outcome === 'streaming') return streaming(end);
+    if (end.outcome === 'working') return working(end);
+    return end.outcome === 'answered' ? answered(end, false) : pending(undefined, 1, 'call_in_progress');
+  }
+
+  /** Executes a call that is paid already, by another payment than the request names. */
+  private async executePaid(call: ValidatedCall, relayRequestId: string, context: RequestContext): Promise<CallOutput> {
+    const input = { ...call.input, authorization: undefined };
+    const output = await this.paidCall.execute({ ...call, input, relayRequestId }, context);
+    return output.outcome === 'payment_unusable' ? this.execute(call.input, context) : output;
+  }
+
+  /**
+   * @returns the relay request id of a call that is included, or what is left if none is; undefined if the listing
+   * includes none. @throws Refusal if the listing sells no single calls.
+   */
+  private async takeIncluded(
+    { digest }: ValidatedCall,
+    offering: CallableOffering,
+    target: CallableEndpoint,
+    context: RequestContext,
+  ): Promise<string | IncludedCalls | undefined> {
+    const { includedUnits: units = null, freeCalls, pricingModel, priceMicros } = offering;
+    const includedCalls = units ? Math.ceil(units.units / units.per_call) : (offering.includedCalls ?? null);
+    if (includedCalls === null && !freeCalls) return undefined;
+    const asked = {
+      gatewayRequestId: newId(),
+      listing: soldListingOf(offering),
+      pricingModel,
+      priceMicros,
+      includedCalls,
+      freeCalls: freeCalls ?? 0,
+      bodyDigest: digest.toString('hex'),
+      callMs: callMsFor(target, this.config),
+    };
+    const taken = await this.money.takeIncluded(asked, context);
+    if (taken.outcome === 'taken') return taken.relayRequestId;
+    const { included } = taken;
+    if (includedCalls === null) return included;
+    throw refuse(executeCall, (included.period ?? included.units) ? 'quota_used_up' : 'subscription_required', {
+      listing_id: offering.listingId,
+      price_usd: usdNumber(BigInt(priceMicros)),
+      included_calls: offering.includedCalls ?? null,
+      included_units: units,
+      included,
+    });
   }
 }

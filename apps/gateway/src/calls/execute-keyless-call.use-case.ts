@@ -3,7 +3,7 @@ import { executeKeylessCall } from '@market/contracts/gateway';
 import { quoteKeyless } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { newId } from '@market/kernel';
-import { MessageBus, refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { Locks } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
@@ -11,6 +11,7 @@ import { readBody } from '../canonical/parse-json.js';
 import { CallableEndpoints } from '../endpoints/callable-endpoints.js';
 import { InputSchemas } from '../offerings/input-schemas.js';
 import { Offerings } from '../offerings/offerings.js';
+import { assertTaken, asProbed, digestOfBody } from './call-body.js';
 import { answered, type CallOutput, type PaymentProblem, type PaymentUnusable } from './call-output.js';
 import { CallRecords } from './call-records.js';
 import { assertSold, CallTargets, soldListingOf, type CallInput } from './call-target.js';
@@ -18,7 +19,9 @@ import { CoordinatePaidCall } from './coordinate-paid-call.js';
 import { countStep } from './metrics.js';
 import { callMsFor, type Begun } from './attempt.js';
 import { Money } from './money.js';
-import { digestOfBody, ValidateCall } from './validate-call.js';
+import { heldSecondsOf } from '../endpoints/job-seconds.query.js';
+import { settlesOf } from './quote-call.js';
+import { ValidateCall } from './validate-call.js';
 
 type Input = InputOf<typeof executeKeylessCall>;
 type Output = OutputOf<typeof executeKeylessCall>;
@@ -44,23 +47,26 @@ export class ExecuteKeylessCall {
     @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
   ) {}
 
-  async execute({ listingRef, body, authorization }: Input, context: RequestContext): Promise<Output> {
+  @HandleRequest(executeKeylessCall)
+  async execute({ listingRef, authorization, ...given }: Input, context: RequestContext): Promise<Output> {
     const offering = await this.offerings.find(listingRef, context);
     if (!offering) throw refuse(executeKeylessCall, 'listing_not_found', {});
+    const sent = asProbed(offering, given);
+    const isEmpty = sent.body === '';
+    if (!isEmpty) assertTaken(offering, sent);
     // No offer could be paid for with such a body, whatever the listing's schema is.
-    const read = readBody(body);
+    const read: ReturnType<typeof readBody> | object = sent.contentType === undefined ? readBody(sent.body) : {};
     if ('problem' in read && read.problem === 'duplicate_key')
       throw refuse(executeKeylessCall, 'request_body_invalid', read);
     // An empty body asks only for the price.
-    const unfit = body === '' ? undefined : await this.inputSchemas.refusalOf(offering, body, context);
+    const unfit = isEmpty ? undefined : await this.inputSchemas.refusalOf(offering, sent, context);
     if (authorization === undefined) {
       const misfit =
-        unfit ??
-        ('problem' in read && body !== '' ? refuse(executeKeylessCall, 'request_body_invalid', read) : undefined);
+        unfit ?? ('problem' in read && !isEmpty ? refuse(executeKeylessCall, 'request_body_invalid', read) : undefined);
       const price = await this.quote(offering, {}, context);
       return misfit ? { ...price, misfit: { reason: misfit.reason, ...misfit.details } } : price;
     }
-    const digest = digestOfBody(body);
+    const digest = digestOfBody(sent);
     const target = await this.endpoints.find(offering.listingId);
     const listing = soldListingOf(offering);
     const opening = {
@@ -75,6 +81,7 @@ export class ExecuteKeylessCall {
     // The offer is not verified yet, which a name of a lock need not be.
     const relayRequestId = relayRequestIdIn(authorization);
     const lock = relayRequestId === undefined ? null : await this.locks.acquire(relayRequestId);
+    let begun: Begun | undefined;
     try {
       const opened = await this.money.openKeyless(opening, context);
       if (opened.outcome === 'not_opened') throw unfit!;
@@ -85,18 +92,18 @@ export class ExecuteKeylessCall {
       await this.records.recordQuote(quote, context);
       const input = {
         listingRef: offering.listingId,
-        body,
+        ...sent,
         relayRequestId: offer.relay_request_id,
         authorization: isJoined ? undefined : authorization,
       };
-      const begun = lock && authorized ? { lock, authorized } : undefined;
+      begun = lock && authorized ? { lock, authorized } : undefined;
       // The attempt takes the lock itself then.
       if (!begun) lock?.release();
       const output = await this.executePaid(input, asBuyer(buyerId, context), begun);
       if (output.outcome === 'payment_unusable') return await this.quote(offering, output.problem, context);
       return output.outcome === 'payment_required' ? await this.quote(offering, output, context) : output;
     } finally {
-      lock?.release();
+      if (!begun?.isTaken) lock?.release();
     }
   }
 
@@ -119,17 +126,19 @@ export class ExecuteKeylessCall {
     context: RequestContext,
   ): Promise<Extract<Output, { outcome: 'payment_required' }>> {
     assertSold(offering);
-    const { priceMicros, name, slug, inputSchema, exampleInput, outputSchema } = offering;
+    const { priceMicros, name, slug, inputSchema, exampleInput, outputSchema, usage = null } = offering;
     if (BigInt(priceMicros) === 0n) throw refuse(executeKeylessCall, 'listing_is_free', {});
-    await this.targets.endpointOf(offering);
+    const { endpoint } = await this.targets.endpointOf(offering);
+    const jobSeconds = heldSecondsOf(endpoint, offering);
     const listing = soldListingOf(offering);
-    const { offers, signatures } = await this.bus.request(quoteKeyless, { listing, priceMicros }, context);
+    const asked = { listing, priceMicros, usage: usage ?? undefined, jobSeconds };
+    const { offers, signatures } = await this.bus.request(quoteKeyless, asked, context);
     if (offers.length === 0) throw refuse(executeKeylessCall, 'keyless_payment_unavailable', {});
     countStep('quoted');
     return {
       outcome: 'payment_required',
       listing: { name, slug, inputSchema, exampleInput, outputSchema },
-      offers,
+      offers: offers.map((offer) => ({ ...offer, settles: settlesOf([offer.x402], jobSeconds, offering) })),
       signatures,
       reason,
       rejection,

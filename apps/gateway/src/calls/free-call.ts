@@ -1,13 +1,17 @@
 import { newId } from '@market/kernel';
 import { principalOf, type RequestContext } from '@market/messaging';
-import { Locks } from '@market/persistence';
-import type { Offering } from '@market/contracts/catalog';
+import { Locks, type Lock } from '@market/persistence';
+import type { CallableOffering } from '@market/contracts/catalog';
 import { Injectable } from '@nestjs/common';
+import { Contents } from '../contents/contents.js';
 import type { CallableEndpoint } from '../endpoints/callable-endpoints.js';
 import { NO_MONEY } from './answer-json.js';
+import { bytesOf } from './call-body.js';
 import { CallKeys } from './call-keys.js';
-import { Attempt, type CallEnd } from './attempt.js';
+import { Attempt } from './attempt.js';
 import { CallRecords, type CallRecord } from './call-records.js';
+import type { CallEnd } from './deliver-call.js';
+import { OpenStreams, type Open } from './open-streams.js';
 import { SellerCapacity } from './seller-capacity.js';
 import type { ValidatedCall } from './validate-call.js';
 
@@ -23,38 +27,42 @@ export class FreeCall {
     private readonly records: CallRecords,
     private readonly capacity: SellerCapacity,
     private readonly attempt: Attempt,
+    private readonly streams: OpenStreams,
+    private readonly contents: Contents,
   ) {}
 
   async execute(
     call: ValidatedCall,
-    listing: Offering,
+    listing: CallableOffering,
     target: CallableEndpoint,
     context: RequestContext,
   ): Promise<CallEnd> {
+    await this.attempt.assertRoomForJob(target, principalOf(context).accountId, listing);
     const permit = await this.capacity.acquire(target.endpoint);
-    try {
-      const id = await this.takeKey(call.fingerprint, context);
-      const buyerId = principalOf(context).accountId;
-      const free = {
-        id,
-        buyerId,
-        listing,
-        bodyDigest: call.digest,
-        money: NO_MONEY,
-        payment: null,
-      } satisfies CallRecord;
-      // No other request can be for a call without a key.
-      if (!context.idempotency) return await this.attempt.free(null, free, target, permit, call.input.body, context);
-      const lock = await this.locks.acquire(id);
-      if (!lock) return { outcome: 'unknown' };
+    return this.streams.untilOpen(async (open: Open<CallEnd>) => {
+      let lock: Lock | null = null;
       try {
-        return await this.attempt.free(lock, free, target, permit, call.input.body, context);
+        const id = await this.takeKey(call.fingerprint, context);
+        const { accountId: buyerId } = principalOf(context);
+        const { digest: bodyDigest } = call;
+        const free = { id, buyerId, listing, bodyDigest, money: NO_MONEY, payment: null } satisfies CallRecord;
+        // No other request can be for a call without a key.
+        lock = context.idempotency ? await this.locks.acquire(id) : null;
+        if (context.idempotency && !lock) {
+          const { listingId } = listing;
+          const stream = await this.contents.findOpen({ lockName: id, buyerId, listingId, bodyDigest });
+          return stream ? { outcome: 'streaming', stream } : { outcome: 'unknown' };
+        }
+        const { input } = call;
+        const asked = { body: bytesOf(input), contentType: input.contentType, formats: listing.formats };
+        const end = await this.attempt.free(lock, free, target, permit, asked, open, context);
+        if (end.outcome === 'working') await this.keys.keepUntil(context, end.job.deadline);
+        return end;
       } finally {
-        lock.release();
+        lock?.release();
+        permit.release();
       }
-    } finally {
-      permit.release();
-    }
+    });
   }
 
   /**

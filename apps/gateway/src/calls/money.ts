@@ -1,4 +1,11 @@
-import { authorizePayment, openKeylessPayment, releasePayment, settlePayment } from '@market/contracts/payments-ledger';
+import {
+  authorizePayment,
+  collectPayment,
+  openKeylessPayment,
+  releasePayment,
+  settlePayment,
+  takeIncludedCall,
+} from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { isRefusal, MessageBus, Refusal, type RequestContext } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
@@ -13,6 +20,12 @@ export type Transfer = OutputOf<typeof settlePayment>['transfer'];
 type Settled = Pick<InputOf<typeof settlePayment>, 'paymentId' | 'gatewayRequestId' | 'isSigned' | 'isResumed'> & {
   bodyDigest: Buffer;
 };
+
+export type Collected = OutputOf<typeof collectPayment>['transfer'];
+
+export type CollectOutcome =
+  | { outcome: 'collected'; transfer: Collected; isHeld?: true | undefined }
+  | Exclude<ChargeOutcome, { outcome: 'charged' }>;
 
 export type ChargeOutcome =
   | { outcome: 'charged'; transfer: Transfer; completedAt: string }
@@ -31,12 +44,37 @@ export class Money {
     return this.bus.request(authorizePayment, input, context);
   }
 
+  /** Takes a call that a period of a subscription, or a trial, includes. */
+  takeIncluded(
+    input: InputOf<typeof takeIncludedCall>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof takeIncludedCall>> {
+    return this.bus.request(takeIncludedCall, input, context);
+  }
+
   /** Makes the payment of a keyless offer that a wallet has signed. */
   openKeyless(
     input: InputOf<typeof openKeylessPayment>,
     context: RequestContext,
   ): Promise<OutputOf<typeof openKeylessPayment>> {
     return this.bus.request(openKeylessPayment, input, context);
+  }
+
+  /**
+   * Moves the money of a payment, whose call is being delivered and is charged when it has ended.
+   * @param until of a job, when it has to be delivered: its payment is kept, or its signature held, until then.
+   */
+  async collect(paymentId: string, context: RequestContext, until?: Date): Promise<CollectOutcome> {
+    try {
+      const input = { paymentId, until: until?.toISOString() };
+      const { transfer, isHeld } = await this.bus.request(collectPayment, input, context);
+      return { outcome: 'collected', transfer, isHeld };
+    } catch (error) {
+      if (isRefusal(error, collectPayment, 'settlement_refused'))
+        return { outcome: 'refused', reason: error.details.reason as string };
+      if (error instanceof Refusal) return { outcome: 'unknown' };
+      throw error;
+    }
   }
 
   /** Charges for a stored result. */
@@ -52,6 +90,7 @@ export class Money {
       latencyMs: result.latencyMs,
       requestDigest: bodyDigest.toString('hex'),
       responseDigest: result.answerDigest.toString('hex'),
+      units: result.units ?? undefined,
       isSigned,
       isResumed,
     };
@@ -81,6 +120,20 @@ export class Money {
     const input = { paymentId, isUndelivered: isUndelivered || undefined };
     try {
       return (await this.bus.request(releasePayment, input, context)).isOwedBack === true;
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      return false;
+    }
+  }
+
+  /**
+   * After a call that is over and was not delivered whole.
+   * @returns false if the ledger has not confirmed the debt, or that nothing was paid.
+   */
+  async oweBack(paymentId: string, context: RequestContext): Promise<boolean> {
+    try {
+      const { isOwedBack, isFree } = await this.bus.request(releasePayment, { paymentId, isOver: true }, context);
+      return isOwedBack === true || isFree === true;
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       return false;

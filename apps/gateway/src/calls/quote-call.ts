@@ -1,11 +1,14 @@
-import type { Offering } from '@market/contracts/catalog';
+import type { CallableOffering } from '@market/contracts/catalog';
 import { executeCall } from '@market/contracts/gateway';
 import { findPayerWallet } from '@market/contracts/identity';
-import { createOffer } from '@market/contracts/payments-ledger';
+import { createOffer, type takeIncludedCall } from '@market/contracts/payments-ledger';
 import type { OutputOf } from '@market/contracts';
 import { newId } from '@market/kernel';
 import { isRefusal, MessageBus, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
+import { mayStream } from '../contents/contents.js';
+import type { CallableEndpoint } from '../endpoints/callable-endpoints.js';
+import { heldSecondsOf } from '../endpoints/job-seconds.query.js';
 import type { CallOutput, PaymentProblem } from './call-output.js';
 import { CallKeys } from './call-keys.js';
 import { CallRecords } from './call-records.js';
@@ -13,6 +16,7 @@ import { soldListingOf, type CallInput } from './call-target.js';
 import { countStep } from './metrics.js';
 import type { ValidatedCall } from './validate-call.js';
 
+export type IncludedCalls = Extract<OutputOf<typeof takeIncludedCall>, { outcome: 'none' }>['included'];
 type Wallet = OutputOf<typeof findPayerWallet>;
 
 /** The chain types by CAIP-2 namespace. */
@@ -35,17 +39,21 @@ export class QuoteCall {
 
   /**
    * @param problem what is wrong with the payment that was sent; empty if none was sent.
+   * @param included what is left of the calls that the listing gives for nothing, if it gives any.
    * @returns null if the call that the Idempotency-Key belongs to was delivered meanwhile. The new offer then expires
    * unpaid. If a signature pays the same call already, nothing is asked for: the request is that call again.
    */
   async execute(
     { input, digest, fingerprint }: ValidatedCall,
-    offering: Offering,
+    offering: CallableOffering,
+    { endpoint }: CallableEndpoint,
     problem: PaymentProblem,
+    included: IncludedCalls | undefined,
     context: RequestContext,
   ): Promise<CallOutput | OpenCall | null> {
     const listing = soldListingOf(offering);
     const { originWalletId, originChainId } = input;
+    const jobSeconds = heldSecondsOf(endpoint, offering);
     const wallet =
       originWalletId === undefined
         ? undefined
@@ -57,10 +65,12 @@ export class QuoteCall {
           gatewayRequestId: newId(),
           listing,
           priceMicros: offering.priceMicros,
+          usage: offering.usage ?? undefined,
           bodyDigest: digest.toString('hex'),
           originCurrency: input.originCurrency ?? currencyOf(wallet, input),
           originChainId,
           originWalletId,
+          jobSeconds,
         },
         context,
       );
@@ -78,7 +88,12 @@ export class QuoteCall {
       const keyOwner = await this.keys.bind(context, fingerprint, gatewayRequestId);
       if (keyOwner !== gatewayRequestId) return null;
       countStep('quoted');
-      return { outcome: 'payment_required', payment: { ...offer, other_routes: otherRoutes }, ...problem };
+      const settles = settlesOf(offer.x402, jobSeconds, offering);
+      return {
+        outcome: 'payment_required',
+        payment: { ...offer, other_routes: otherRoutes, settles, included },
+        ...problem,
+      };
     } catch (error) {
       if (isRefusal(error, createOffer, 'payment_route_minimum_not_met'))
         await this.keys.bind(context, fingerprint, null);
@@ -87,12 +102,22 @@ export class QuoteCall {
   }
 }
 
+/** When what is signed for a call is settled, if that is not when its whole answer is stored. */
+export function settlesOf(
+  [own]: { maxTimeoutSeconds: number }[],
+  jobSeconds: number | undefined,
+  { formats }: CallableOffering,
+): 'on_delivery' | 'on_acceptance' | 'on_first_event' | undefined {
+  if (jobSeconds !== undefined) return own && own.maxTimeoutSeconds <= jobSeconds ? 'on_acceptance' : 'on_delivery';
+  return mayStream(formats) ? 'on_first_event' : undefined;
+}
+
 /** The retry headers are optional, but if they are sent, they must match the offer. */
 export function assertRoute(
   { paymentScheme, paymentNetwork, authorization }: CallInput,
   { scheme, network }: { scheme: string; network: string },
 ): void {
-  const isSigned = authorization !== undefined && paymentScheme === 'exact';
+  const isSigned = authorization !== undefined && (paymentScheme === 'exact' || paymentScheme === 'upto');
   if ((!isSigned && (paymentScheme ?? scheme) !== scheme) || (paymentNetwork ?? network) !== network)
     throw refuse(executeCall, 'payment_route_mismatch', { scheme, network });
 }

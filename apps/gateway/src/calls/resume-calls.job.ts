@@ -4,9 +4,10 @@ import { Database, Locks, sql } from '@market/persistence';
 import { Jobs } from '@market/runtime';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
-import { CallRecords, RESULT_COLUMNS, type Result } from './call-records.js';
+import { CallRecords, type Result } from './call-records.js';
+import { RESULT_COLUMNS } from './result-columns.js';
+import { SETTLE_BUDGET_MS } from './deliver-call.js';
 import { oldestUnsettledSeconds } from './metrics.js';
-import { SETTLE_BUDGET_MS } from './attempt.js';
 import { Money } from './money.js';
 
 const BATCH_SIZE = 100;
@@ -25,15 +26,16 @@ interface UnsettledRow extends Result {
   listing_id: string;
   body_digest: Buffer;
   payment_id: string;
+  is_broken: boolean;
   relay_request_id: string;
 }
 
 const unsettled = sql(
   'gateway-requests.unsettled',
   `SELECT id, completed_at::text AS completed, extract(epoch FROM now() - completed_at)::float8 AS seconds,
-     buyer_id, listing_id, body_digest, payment_id, relay_request_id, ${RESULT_COLUMNS}
+     buyer_id, listing_id, body_digest, payment_id, relay_request_id, is_broken, ${RESULT_COLUMNS}
    FROM gateway_requests
-   WHERE billable AND settled_at IS NULL AND completed_at < now() - interval '1.5 seconds'
+   WHERE (billable OR is_broken) AND settled_at IS NULL AND completed_at < now() - interval '1.5 seconds'
      AND (completed_at, id) > ($1::timestamptz, $2::uuid)
    ORDER BY completed_at, id LIMIT $3`,
 );
@@ -54,7 +56,8 @@ const dropStaleKeys = sql(
 );
 
 /**
- * Settles calls that were delivered and not charged because a process died in between. Several replicas may run it at
+ * Settles calls that were delivered and not charged because a process died in between, and owes back what was paid for
+ * streams that broke off. Several replicas may run it at
  * once.
  */
 @Injectable()
@@ -114,6 +117,11 @@ export class ResumeCalls implements OnApplicationBootstrap {
   private async resumeWhileLocked(row: UnsettledRow): Promise<void> {
     const { id, payment_id: paymentId, listing_id: listingId, relay_request_id: relayRequestId } = row;
     const context = newRequestContext({ principal: onBehalfOf(row.buyer_id) });
+    if (row.is_broken) {
+      if (await this.money.oweBack(paymentId, context))
+        this.records.markSettled(id, { completedAt: new Date().toISOString(), transfer: null });
+      return;
+    }
     const call = { gatewayRequestId: id, paymentId, bodyDigest: row.body_digest, isResumed: true } as const;
     const settlement = await this.money.settle(call, row, context);
     if (settlement.outcome === 'charged') return this.records.markSettled(id, settlement);

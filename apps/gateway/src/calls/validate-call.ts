@@ -1,7 +1,7 @@
-import { executeCall } from '@market/contracts/gateway';
-import { refuse, type RequestContext } from '@market/messaging';
+import type { RequestContext } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
-import { bodyDigest } from '../canonical/body-digest.js';
+import { digestOfBody } from './call-body.js';
+import type { Answer } from './call-output.js';
 import { CallKeys } from './call-keys.js';
 import { CallRecords } from './call-records.js';
 import { CallTargets, type CallInput, type CallTarget } from './call-target.js';
@@ -18,7 +18,7 @@ export interface ValidatedCall extends CallTarget {
   /** Whether that call has a result. */
   isReplay: boolean;
   /** That result, if it is final. */
-  storedAnswer: string | null;
+  storedAnswer: Answer | null;
 }
 export type PaidRequest = ValidatedCall & { relayRequestId: string };
 
@@ -35,10 +35,11 @@ export class ValidateCall {
   /** @throws Refusal for a body, a listing or a key with which no call can be made. */
   async execute(input: CallInput, context: RequestContext): Promise<ValidatedCall> {
     const target = await this.targets.find(input, context);
-    const digest = digestOfBody(input.body);
+    const digest = digestOfBody(input);
     const fingerprint = this.keys.fingerprint(target.listingId, digest, input);
     const idempotentCallId = await this.keys.find(context, fingerprint);
-    const result = idempotentCallId === null ? null : await this.records.findResult(idempotentCallId);
+    const { result, openJob } =
+      idempotentCallId === null ? { result: null, openJob: null } : await this.records.findEarlier(idempotentCallId);
     return {
       ...target,
       input,
@@ -47,17 +48,12 @@ export class ValidateCall {
       // If the stored result is not final, the request continues with the payment of that result, unless it brings a
       // signature, which may pay for the result if that payment came to nothing.
       relayRequestId:
-        input.authorization === undefined ? (result?.relayRequestId ?? input.relayRequestId) : input.relayRequestId,
+        input.authorization === undefined
+          ? ((result ?? openJob)?.relayRequestId ?? input.relayRequestId)
+          : input.relayRequestId,
       idempotentCallId,
       isReplay: result !== null,
-      storedAnswer: result?.isFinal ? result.answer : null,
+      storedAnswer: result?.isFinal ? result : null,
     };
   }
-}
-
-/** @throws Refusal `request_body_invalid`. */
-export function digestOfBody(body: string): Buffer {
-  const result = bodyDigest(body);
-  if ('problem' in result) throw refuse(executeCall, 'request_body_invalid', result);
-  return result.digest;
 }

@@ -5,6 +5,7 @@ import { EndpointUrlPolicy } from './endpoint-url.policy.js';
 import { SellerClient } from './seller-client.js';
 import { SellerConnections } from './seller-connections.js';
 import { SignedRequests } from './signed-requests.js';
+import { WebhookSender } from './webhook-sender.js';
 
 @Module({
   providers: [
@@ -37,7 +38,8 @@ import { SignedRequests } from './signed-requests.js';
       inject: [SellerConnections, EndpointUrlPolicy],
     },
     SignedRequests,
+    WebhookSender,
   ],
-  exports: [EndpointUrlPolicy, SignedRequests],
+  exports: [EndpointUrlPolicy, SignedRequests, WebhookSender],
 })
 export class EgressModule {}

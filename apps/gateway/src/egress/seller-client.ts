@@ -1,18 +1,27 @@
+import type { AnswerReceiver } from './answer-receiver.js';
+import { Deadline } from './deadline.js';
 import type { EndpointUrlPolicy } from './endpoint-url.policy.js';
 import type { Lease, SellerConnections } from './seller-connections.js';
 import { SellerExchange, type SellerResult } from './seller-exchange.js';
-import type { SellerOutcome } from './seller-outcome.js';
+import type { SellerReply } from './seller-outcome.js';
 
 export interface SellerRequest {
   listingId: string;
   url: string;
   /** Sent unchanged. */
   rawBody: Buffer | string;
+  /** Asks with GET whether a job is done. */
+  isPoll?: true | undefined;
   /** All headers except Host, Connection and Content-Length; see `signRequest`. */
   headers: Record<string, string>;
-  /** The time from the call to the last byte of the answer: name resolution, connecting, headers and body. */
+  /**
+   * The time from the call to the last byte of the answer: name resolution, connecting, headers and body. Of a stream, to
+   * its first event.
+   */
   timeoutMs: number;
   maxResponseBytes: number;
+  /** Takes an answer that is a file or a stream. */
+  receiver?: AnswerReceiver | undefined;
   /** Ends the call early; the outcome is a timeout. */
   signal?: AbortSignal | undefined;
 }
@@ -25,25 +34,27 @@ export class SellerClient {
   ) {}
 
   /**
-   * Sends one POST, without redirects. It is sent a second time, on a new connection, only if the seller closed a kept
+   * Sends one request, without redirects. It is sent a second time, on a new connection, only if the seller closed a kept
    * connection without one byte of an answer: sellers close idle connections, and the request may meet that. It rejects
    * only for invalid headers, or if this machine has no free socket.
    */
-  async call(call: SellerRequest): Promise<SellerOutcome> {
+  async call(call: SellerRequest): Promise<SellerReply> {
     const startedAt = performance.now();
-    let exchange = new SellerExchange(call.maxResponseBytes);
     const giveUp = (): void => exchange.fail('timeout');
-    const deadline = setTimeout(giveUp, call.timeoutMs);
+    const deadline = new Deadline(giveUp);
+    const begin = (): SellerExchange => new SellerExchange(call.maxResponseBytes, deadline, call.receiver, call.isPoll);
+    let exchange = begin();
+    deadline.set(call.timeoutMs);
     call.signal?.addEventListener('abort', giveUp);
     try {
       let ended = await this.exchange(call, exchange, false);
       if (ended.result.isSilent && ended.wasReused) {
-        exchange = new SellerExchange(call.maxResponseBytes);
+        exchange = begin();
         ended = await this.exchange(call, exchange, true);
       }
       return { ...ended.result.outcome, latencyMs: Math.round(performance.now() - startedAt) };
     } finally {
-      clearTimeout(deadline);
+      deadline.clear();
       call.signal?.removeEventListener('abort', giveUp);
     }
   }
@@ -65,7 +76,7 @@ export class SellerClient {
   }
 
   private start(
-    { listingId, url, headers, rawBody, signal }: SellerRequest,
+    { listingId, url, headers, rawBody, signal, isPoll }: SellerRequest,
     exchange: SellerExchange,
     isFresh: boolean,
   ): Lease | undefined {
@@ -75,7 +86,9 @@ export class SellerClient {
     const { origin, pathname, search } = target.url;
     return this.connections.dispatch(
       { listingId, origin },
-      { method: 'POST', path: pathname + search, headers, body: rawBody },
+      isPoll
+        ? { method: 'GET', path: pathname + search, headers }
+        : { method: 'POST', path: pathname + search, headers, body: rawBody },
       exchange,
       isFresh,
     );

@@ -68,7 +68,7 @@ describe('dnsLookup', () => {
     await expect(
       dnsLookup({ servers: [server.address], timeoutMs: 100, tries: 1 })('seller.example.com'),
     ).rejects.toThrow();
-    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(performance.now() - started).toBeLessThan(4_000);
     server.close();
   });
 

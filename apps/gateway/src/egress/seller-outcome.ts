@@ -1,3 +1,5 @@
+import type { StoredContent } from '@market/contracts/gateway';
+
 export type SellerFailureReason =
   | 'unreachable'
   | 'timeout'
@@ -10,16 +12,33 @@ export type SellerFailureReason =
   /** 5xx with JSON. */
   | 'seller_error'
   | 'protocol_error'
+  /** A stream without an event, of something that is not its format, or one that breaks off. */
+  | 'broken_stream'
+  /** The seller took the call as a job, and said later that it cannot deliver. */
+  | 'job_failed'
+  /** The seller took the call as a job, and did not deliver in time. */
+  | 'deadline'
+  /** A job that is to be looked for at another server than the seller's. */
+  | 'foreign_status_url'
+  /** The call costs what it uses, and the answer does not say how much that is. */
+  | 'units_missing'
   | 'forbidden_address';
 
-/** JSON with a 2xx status, the only answer that a call is charged for. */
-export interface SellerAnswered {
+/** JSON, or a file or a stream that the listing names, with a 2xx status: the only answers that a call is charged for. */
+export type SellerAnswered = {
   kind: 'answered';
   statusCode: number;
-  /** The text of the answer, unchanged. */
-  json: string;
   latencyMs: number;
-}
+  /** What it says that the call used, by header; for a stream, what its last event says. */
+  units?: number | undefined;
+} & (
+  | {
+      /** The text of the answer, unchanged. */
+      json: string;
+      content?: undefined;
+    }
+  | { json: null; content: StoredContent }
+);
 
 export interface SellerFailed {
   kind: 'failed';
@@ -36,7 +55,19 @@ export interface SellerFailed {
   latencyMs: number;
 }
 
+/** The seller works on the call, and delivers later. */
+export interface SellerAccepted {
+  kind: 'accepted';
+  statusCode: number;
+  /** What it said of the job, if that is JSON. */
+  json: string | null;
+  /** In seconds. */
+  retryAfter: number | undefined;
+  latencyMs: number;
+}
+
 export type SellerOutcome = SellerAnswered | SellerFailed;
+export type SellerReply = SellerOutcome | SellerAccepted;
 
 /** These statuses (timeout, too early, too many requests) depend on the time of the request. */
 const LATER = [408, 425, 429];

@@ -1,3 +1,4 @@
+import { countOf, TEST_SEED } from '@market/test-servers/threats';
 import * as fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { refuseSellerAuthHeader } from './seller-auth-header.js';
@@ -14,6 +15,8 @@ const request: RequestToSign = {
   listingId: '0198c0de-7a11-7000-8000-000000000002',
   buyerId: '0198c0de-7a11-7000-8000-000000000003',
   attempt: 2,
+  maxResponseBytes: 1_048_576,
+  deadlineSeconds: 1_763_650_100,
   hops: ['other.example', 'market.example'],
   traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
   authHeader: { name: 'Authorization', value: 'Bearer seller-secret' },
@@ -45,6 +48,8 @@ describe('signRequest', () => {
       'X-Market-Listing-Id': request.listingId,
       'X-Market-Buyer-Id': request.buyerId,
       'X-Market-Attempt': '2',
+      'X-Market-Max-Response-Bytes': '1048576',
+      'X-Market-Deadline': '1763650100',
       'X-Market-Hop': 'other.example, market.example',
       'webhook-id': request.requestId,
       'webhook-timestamp': timestamp,
@@ -90,7 +95,7 @@ describe('signRequest', () => {
           ).toEqual([]);
         }
       }),
-      { numRuns: 40 },
+      { seed: TEST_SEED, numRuns: countOf('signedRequests') },
     );
   });
 

@@ -14,6 +14,6 @@ export function newSigningSecret(): SigningSecret {
 }
 
 /** Returns the bytes of the key. */
-export function signingKey({ secret }: SigningSecret): Buffer {
+export function signingKey({ secret }: Pick<SigningSecret, 'secret'>): Buffer {
   return Buffer.from(secret.slice(prefix.length), 'base64');
 }

@@ -5,13 +5,23 @@ import { lookupCache } from '@market/runtime';
 import { Injectable } from '@nestjs/common';
 import type { SellerAuthHeader } from '../egress/seller-auth-header.js';
 import type { SigningSecret } from '../egress/signing-secret.js';
-import { sealedFor, type EndpointRow, type EndpointSecretRow, type EndpointStatus } from './endpoint.js';
+import {
+  JOB_DEADLINE_SECONDS,
+  largestAnswers,
+  sealedFor,
+  type EndpointRow,
+  type EndpointSecretRow,
+  type EndpointStatus,
+} from './endpoint.js';
 
 const find = sql(
   'endpoints.find-callable',
   `SELECT listing_id AS "listingId", url_digest AS "urlDigest", CASE WHEN paused THEN 'paused' ELSE health END AS status,
      timeout_ms AS "timeoutMs", max_request_bytes AS "maxRequestBytes",
-     max_response_bytes AS "maxResponseBytes", max_concurrency AS "maxConcurrency", requests_per_minute AS "requestsPerMinute",
+     max_response_bytes AS "maxAnswerBytes", idle_timeout_ms AS "idleTimeoutMs",
+     stream_timeout_ms AS "streamTimeoutMs", job_deadline_seconds AS "setJobSeconds",
+     EXISTS (SELECT FROM gateway_requests g WHERE g.listing_id = $1 AND g.job_until IS NOT NULL) AS "hasJobs",
+     max_concurrency AS "maxConcurrency", requests_per_minute AS "requestsPerMinute",
      probe_at AS "probeAt", url_sealed, auth_header_name, auth_header_sealed
    FROM endpoints WHERE listing_id = $1`,
 );
@@ -30,11 +40,30 @@ export interface Endpoint {
   status: EndpointStatus;
   timeoutMs: number;
   maxRequestBytes: number;
+  /** Of an answer that is JSON. */
   maxResponseBytes: number;
+  /** Of an answer that is a file or a stream. */
+  maxFileBytes: number;
+  /** Of a stream: between two events, and from the first to the last. */
+  idleTimeoutMs: number;
+  streamTimeoutMs: number;
+  /** Of a job: from the call to its delivery. */
+  jobDeadlineSeconds: number;
+  /** Whether the seller has set that, which says that it answers by jobs. */
+  setsJobDeadline: boolean;
+  /** Whether jobs of the listing are open. */
+  hasJobs: boolean;
   maxConcurrency: number;
   requestsPerMinute: number | null;
   probeAt: Date | null;
 }
+
+/** For how long the buyers of a listing that answers by jobs have to sign; undefined if it does not say that it does. */
+export const jobSecondsOf = (
+  { setsJobDeadline, jobDeadlineSeconds }: Pick<Endpoint, 'setsJobDeadline' | 'jobDeadlineSeconds'>,
+  deliveryType: string | undefined,
+): number | undefined =>
+  setsJobDeadline || deliveryType === 'webhook' || deliveryType === 'batch' ? jobDeadlineSeconds : undefined;
 
 /** An endpoint with everything that a call needs, decrypted. It never leaves the process. */
 export interface CallableEndpoint {
@@ -43,6 +72,10 @@ export interface CallableEndpoint {
   authHeader: SellerAuthHeader | null;
   secrets: [SigningSecret, ...SigningSecret[]];
 }
+
+/** Until when a call that is forwarded now may be delivered as a job, in Unix seconds. */
+export const jobDeadlineOf = ({ endpoint }: CallableEndpoint, forwardedAt: number): number =>
+  Math.floor(forwardedAt / 1_000) + endpoint.jobDeadlineSeconds;
 
 /** Caches endpoints for calls for at most a second. A change of an endpoint drops it immediately. */
 @Injectable()
@@ -65,9 +98,13 @@ export class CallableEndpoints {
   }
 
   private async load(listingId: string): Promise<CallableEndpoint | false> {
+    type EndpointColumns = Omit<
+      Endpoint,
+      'maxResponseBytes' | 'maxFileBytes' | 'jobDeadlineSeconds' | 'setsJobDeadline'
+    > & { maxAnswerBytes: number | null; setJobSeconds: number | null };
     type SealedColumns = Pick<EndpointRow, 'url_sealed' | 'auth_header_name' | 'auth_header_sealed'>;
     const [[row], secrets] = await Promise.all([
-      this.database.query<Endpoint & SealedColumns>(find, [listingId]),
+      this.database.query<EndpointColumns & SealedColumns>(find, [listingId]),
       this.database.query<Pick<EndpointSecretRow, 'key_id' | 'secret_sealed'>>(findSecrets, [listingId]),
     ]);
     const [current, ...previous] = secrets.map(({ key_id, secret_sealed }) => ({
@@ -75,7 +112,15 @@ export class CallableEndpoints {
       secret: this.cipher.decrypt(secret_sealed, sealedFor.secret(key_id)),
     }));
     if (!row || !current) return false;
-    const { url_sealed, auth_header_name, auth_header_sealed, ...endpoint } = row;
+    const { url_sealed, auth_header_name, auth_header_sealed, maxAnswerBytes, setJobSeconds, ...columns } = row;
+    const { json, file } = largestAnswers(maxAnswerBytes);
+    const endpoint = {
+      ...columns,
+      maxResponseBytes: json,
+      maxFileBytes: file,
+      jobDeadlineSeconds: setJobSeconds ?? JOB_DEADLINE_SECONDS,
+      setsJobDeadline: setJobSeconds !== null,
+    };
     const authHeader = auth_header_sealed && {
       name: auth_header_name!,
       value: this.cipher.decrypt(auth_header_sealed, sealedFor.authHeader(listingId)),

@@ -9,7 +9,14 @@ export type EndpointView = OutputOf<typeof getEndpoint> & z.output<typeof endpoi
 export type EndpointStatus = EndpointView['status'];
 
 /** How a seller is called. The API never returns the URL. */
-export interface EndpointRow extends EndpointLimits {
+export interface EndpointRow extends Omit<
+  EndpointLimits,
+  'max_response_bytes' | 'max_file_bytes' | 'job_deadline_seconds'
+> {
+  /** What the seller has set; see `largestAnswers`. */
+  max_response_bytes: number | null;
+  /** Set by a seller that answers by jobs. */
+  job_deadline_seconds: number | null;
   listing_id: string;
   seller_id: string;
   /** The URL is encrypted, because its path or query may be the only secret that protects the endpoint. */
@@ -41,6 +48,15 @@ export interface EndpointRow extends EndpointLimits {
   updated_at: Date;
 }
 
+/** The largest answers that are taken. What the seller has set counts for every kind. */
+export const largestAnswers = (set: number | null): { json: number; file: number } => ({
+  json: Math.min(set ?? 1_048_576, 4_194_304),
+  file: set ?? 33_554_432,
+});
+
+/** Until a seller sets another time. */
+export const JOB_DEADLINE_SECONDS = 3_600;
+
 export const endpointColumns = (alias: string): string =>
   [
     'listing_id',
@@ -53,6 +69,9 @@ export const endpointColumns = (alias: string): string =>
     'timeout_ms',
     'max_request_bytes',
     'max_response_bytes',
+    'idle_timeout_ms',
+    'stream_timeout_ms',
+    'job_deadline_seconds',
     'max_concurrency',
     'requests_per_minute',
     'paused',
@@ -110,12 +129,19 @@ export function moveTo(endpoint: EndpointRow, url: string, probeAt: Date, cipher
 /** The time of the first probe of a new URL. A successful call before it makes the probe unnecessary. */
 export const firstProbeAt = (probeIntervalMs: number): Date => new Date(Date.now() + 2 * probeIntervalMs);
 
-export const limitsOf = (endpoint: EndpointLimits): EndpointLimits => ({
-  max_request_bytes: endpoint.max_request_bytes,
-  max_response_bytes: endpoint.max_response_bytes,
-  max_concurrency: endpoint.max_concurrency,
-  requests_per_minute: endpoint.requests_per_minute,
-});
+export function limitsOf(endpoint: EndpointRow): EndpointLimits {
+  const { json, file } = largestAnswers(endpoint.max_response_bytes);
+  return {
+    max_request_bytes: endpoint.max_request_bytes,
+    max_response_bytes: json,
+    max_file_bytes: file,
+    idle_timeout_ms: endpoint.idle_timeout_ms,
+    stream_timeout_ms: endpoint.stream_timeout_ms,
+    job_deadline_seconds: endpoint.job_deadline_seconds ?? JOB_DEADLINE_SECONDS,
+    max_concurrency: endpoint.max_concurrency,
+    requests_per_minute: endpoint.requests_per_minute,
+  };
+}
 
 /** The part of an endpoint that its seller may see. It contains no path of the URL, credential or secret. */
 export function toView(endpoint: EndpointRow, secrets: EndpointSecretRow[]): EndpointView {

@@ -1,13 +1,15 @@
 import { Module } from '@nestjs/common';
 import { EgressModule } from '../egress/egress.module.js';
 import { gatewayLimits } from '../gateway-limits.js';
+import { JobRecordsModule } from '../jobs/job-records.module.js';
 import { OfferingsModule } from '../offerings/offerings.module.js';
 import { QualityModule } from '../quality/quality.module.js';
 import { CallableEndpoints } from './callable-endpoints.js';
 import { EndpointHealth } from './endpoint-health.js';
 import { EndpointsEventController } from './endpoints.event-controller.js';
-import { EndpointsMessageController } from './endpoints.message-controller.js';
 import { EndpointsRepository } from './endpoints.repository.js';
+import { GetEndpoint } from './get-endpoint.query.js';
+import { JobSeconds } from './job-seconds.query.js';
 import { ProbeEndpoints } from './probe-endpoints.job.js';
 import { ProvisionEndpoint } from './provision-endpoint.use-case.js';
 import { RotateEndpointSecret } from './rotate-endpoint-secret.use-case.js';
@@ -15,9 +17,10 @@ import { TestEndpoint } from './test-endpoint.use-case.js';
 import { UpdateEndpoint } from './update-endpoint.use-case.js';
 
 @Module({
-  imports: [gatewayLimits, EgressModule, OfferingsModule, QualityModule],
-  controllers: [EndpointsMessageController, EndpointsEventController],
+  imports: [gatewayLimits, EgressModule, JobRecordsModule, OfferingsModule, QualityModule],
+  controllers: [EndpointsEventController],
   providers: [
+    GetEndpoint,
     EndpointsRepository,
     CallableEndpoints,
     EndpointHealth,
@@ -26,6 +29,7 @@ import { UpdateEndpoint } from './update-endpoint.use-case.js';
     TestEndpoint,
     ProbeEndpoints,
     RotateEndpointSecret,
+    JobSeconds,
   ],
   exports: [CallableEndpoints, EndpointHealth],
 })

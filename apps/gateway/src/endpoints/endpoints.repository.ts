@@ -23,8 +23,8 @@ const lock = sql(
 const insert = sql(
   'endpoints.insert',
   `INSERT INTO endpoints (listing_id, seller_id, url_sealed, url_digest, url_host, timeout_ms, probe_at,
-     max_request_bytes, max_response_bytes, max_concurrency, version)
-   VALUES ($1, $2, $3, $4, $5, $6, $7, 262144, 1048576, 32, 0) ON CONFLICT DO NOTHING RETURNING listing_id`,
+     max_request_bytes, max_concurrency, version)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, 262144, 32, 0) ON CONFLICT DO NOTHING RETURNING listing_id`,
 );
 const secretsOf = sql(
   'endpoint-secrets.of-endpoint',

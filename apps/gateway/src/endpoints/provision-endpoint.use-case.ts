@@ -1,7 +1,7 @@
 import { provisionEndpoint } from '@market/contracts/gateway';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { invariant } from '@market/kernel';
-import { refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, refuse, type RequestContext } from '@market/messaging';
 import { Database, FieldCipher } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
@@ -20,6 +20,7 @@ export class ProvisionEndpoint {
     @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
   ) {}
 
+  @HandleRequest(provisionEndpoint)
   async execute(
     { listingId, sellerId, url }: InputOf<typeof provisionEndpoint>,
     context: RequestContext,

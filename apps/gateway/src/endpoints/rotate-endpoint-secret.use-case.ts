@@ -1,6 +1,6 @@
 import { endpointTouched, rotateEndpointSecret } from '@market/contracts/gateway';
 import type { InputOf, OutputOf } from '@market/contracts';
-import { MessageBus, type RequestContext } from '@market/messaging';
+import { HandleRequest, MessageBus, type RequestContext } from '@market/messaging';
 import { Idempotency, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { EndpointsRepository } from './endpoints.repository.js';
@@ -26,6 +26,7 @@ export class RotateEndpointSecret {
     private readonly bus: MessageBus,
   ) {}
 
+  @HandleRequest(rotateEndpointSecret)
   async execute(
     { listing_id: listingId, overlap_seconds: overlapSeconds }: InputOf<typeof rotateEndpointSecret>,
     context: RequestContext,

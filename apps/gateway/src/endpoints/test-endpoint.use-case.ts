@@ -1,20 +1,27 @@
-import { testEndpoint } from '@market/contracts/gateway';
+import { isStreamType, type StoredContent, testEndpoint } from '@market/contracts/gateway';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { newId } from '@market/kernel';
 import { Limits, type LimitRule } from '@market/limits';
-import { refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, refuse, type RequestContext } from '@market/messaging';
 import { Database, Idempotency } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
+import { ContentReceiver } from '../contents/content-receiver.js';
+import { mayAnswerWithContent } from '../contents/contents.js';
 import type { SellerOutcome } from '../egress/seller-outcome.js';
 import { SignedRequests } from '../egress/signed-requests.js';
 import { InputSchemas } from '../offerings/input-schemas.js';
+import { JobRecords } from '../jobs/job-records.js';
 import { Offerings } from '../offerings/offerings.js';
-import { CallableEndpoints } from './callable-endpoints.js';
+import { CallableEndpoints, jobDeadlineOf } from './callable-endpoints.js';
 import { EndpointHealth } from './endpoint-health.js';
 import { EndpointsRepository } from './endpoints.repository.js';
 
 type Output = OutputOf<typeof testEndpoint>;
+/** `isJob`: the seller has taken the test as a job. */
+type Tested = SellerOutcome & { isJob?: true };
 
+/** What answers a test is not kept. A file must be whole; of a stream the first event must come. */
+const NOWHERE = { append: async () => undefined, remove: async () => undefined };
 const TESTS: LimitRule = { name: 'endpoint-tests', points: 10, perSeconds: 60 };
 
 /**
@@ -34,8 +41,10 @@ export class TestEndpoint {
     private readonly sellers: SignedRequests,
     private readonly health: EndpointHealth,
     private readonly limits: Limits,
+    private readonly jobs: JobRecords,
   ) {}
 
+  @HandleRequest(testEndpoint)
   async execute(
     { listing_id: listingId, body }: InputOf<typeof testEndpoint>,
     context: RequestContext,
@@ -70,7 +79,7 @@ export class TestEndpoint {
     { listingId, sellerId, givenBody }: { listingId: string; sellerId: string; givenBody?: string },
     context: RequestContext,
     signal?: AbortSignal,
-  ): Promise<{ requestId: string; outcome: SellerOutcome } | null> {
+  ): Promise<{ requestId: string; outcome: Tested } | null> {
     // The cached endpoint may be a second old, but the test must use the current configuration.
     this.endpoints.drop({ listingId });
     const target = await this.endpoints.find(listingId);
@@ -82,11 +91,28 @@ export class TestEndpoint {
       offering?.exampleInput ??
       JSON.stringify({ event: 'endpoint.test', listing_id: listingId, request_id: requestId });
     const timeoutMs = Math.max(1, Math.min(target.endpoint.timeoutMs, context.deadlineAt - Date.now() - 1_000));
-    const outcome = await this.sellers.send(
-      target,
-      { requestId, event: 'endpoint.test', buyerId: sellerId, attempt: 1, rawBody, timeoutMs, signal },
-      context,
-    );
+    const parties = { callId: requestId, buyerId: sellerId, sellerId };
+    const formats = offering?.formats;
+    const { maxFileBytes, idleTimeoutMs, streamTimeoutMs } = target.endpoint;
+    const firstEvent = new AbortController();
+    const asked = { lockName: null, attempt: 1, idleTimeoutMs, streamTimeoutMs };
+    const collect = async (): Promise<boolean> => (firstEvent.abort(), false);
+    const receiver = mayAnswerWithContent(formats)
+      ? new ContentReceiver(NOWHERE, parties, formats, maxFileBytes, { ...asked, collect, onOpen: () => undefined })
+      : undefined;
+    const until = AbortSignal.any([firstEvent.signal, ...(signal ? [signal] : [])]);
+    const request = { requestId, event: 'endpoint.test', buyerId: sellerId, attempt: 1, rawBody, timeoutMs } as const;
+    const jobDeadlineSeconds = jobDeadlineOf(target, Date.now());
+    const sent = await this.sellers.send(target, { ...request, jobDeadlineSeconds, receiver, signal: until }, context);
+    const contentType = receiver?.stream?.contentType;
+    // A job that a test has begun is never delivered.
+    if (sent.kind === 'accepted') await this.jobs.addTest(requestId, listingId, sellerId);
+    const outcome: Tested =
+      sent.kind === 'accepted'
+        ? { ...sent, kind: 'answered', json: sent.json ?? 'null', isJob: true }
+        : firstEvent.signal.aborted && contentType !== undefined
+          ? { ...sent, kind: 'answered', statusCode: 200, json: null, content: streamOf(requestId, contentType) }
+          : sent;
     // An aborted test says nothing about the seller.
     if (!signal?.aborted) await this.health.tested(target.endpoint, outcome, context);
     return { requestId, outcome };
@@ -96,7 +122,7 @@ export class TestEndpoint {
     if (Buffer.byteLength(body) > maxBytes)
       throw refuse(testEndpoint, 'request_body_too_large', { max_request_bytes: maxBytes });
     const offering = await this.offerings.find(listingId, context);
-    const refused = offering && (await this.inputSchemas.refusalOf(offering, body, context));
+    const refused = offering && (await this.inputSchemas.refusalOf(offering, { body }, context));
     if (refused) throw refused;
   }
 
@@ -106,7 +132,9 @@ export class TestEndpoint {
   }
 }
 
-function checksOf(outcome: SellerOutcome, success: boolean): Output['checks'] {
+const streamOf = (id: string, contentType: string): StoredContent => ({ id, contentType, size: 0, sha256: '' });
+
+function checksOf(outcome: Tested, success: boolean): Output['checks'] {
   const failed = outcome.kind === 'failed' ? outcome.reason : null;
   const reached = failed !== 'unreachable' && failed !== 'forbidden_address';
   const checks = [
@@ -124,11 +152,18 @@ function checksOf(outcome: SellerOutcome, success: boolean): Output['checks'] {
   });
   if (failed === 'timeout') return checks;
   const isJson = outcome.json !== null;
-  checks.push({
-    name: 'json',
-    ok: isJson,
-    message: isJson ? 'The answer is JSON within the limits' : `The answer is not usable: ${failed}`,
-  });
+  const content = outcome.kind === 'answered' ? outcome.content : undefined;
+  checks.push(
+    outcome.isJob
+      ? { name: 'job', ok: true, message: 'The endpoint has taken the test as a job' }
+      : content
+        ? contentCheckOf(content)
+        : {
+            name: 'json',
+            ok: isJson,
+            message: isJson ? 'The answer is JSON within the limits' : `The answer is not usable: ${failed}`,
+          },
+  );
   checks.push({
     name: 'status',
     ok: success,
@@ -136,3 +171,8 @@ function checksOf(outcome: SellerOutcome, success: boolean): Output['checks'] {
   });
   return checks;
 }
+
+const contentCheckOf = ({ contentType, size }: StoredContent): Output['checks'][number] =>
+  isStreamType(contentType)
+    ? { name: 'stream', ok: true, message: `The first event of a stream has come, ${contentType}` }
+    : { name: 'file', ok: true, message: `The answer is a whole file of ${size} bytes, ${contentType}` };

@@ -1,6 +1,6 @@
 import { updateEndpoint } from '@market/contracts/gateway';
 import type { InputOf } from '@market/contracts';
-import { refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, refuse, type RequestContext } from '@market/messaging';
 import { Database, FieldCipher } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
@@ -22,6 +22,7 @@ export class UpdateEndpoint {
     @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
   ) {}
 
+  @HandleRequest(updateEndpoint)
   async execute(input: Input, context: RequestContext): Promise<EndpointView> {
     const { listing_id: listingId, private_endpoint_url: url, auth_header: header, limits, status } = input;
     return this.database.transaction(async (tx) => {

@@ -1,9 +1,16 @@
-import { findCalls, getGatewayRequest, inspectCall, type listGatewayRequests } from '@market/contracts/gateway';
+import {
+  findCalls,
+  getGatewayRequest,
+  inspectCall,
+  isStreamType,
+  listGatewayRequests,
+} from '@market/contracts/gateway';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { centsNumber, feeRateNumber } from '@market/kernel';
-import { principalOf, refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, operatorOf, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, pageOfRows, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
+import { RETRY_SECONDS } from '../jobs/job-records.js';
 import { CallRecords } from '../calls/call-records.js';
 
 type Detail = OutputOf<typeof getGatewayRequest>;
@@ -23,6 +30,8 @@ interface RequestRow {
   fee_micros: string;
   net_micros: string;
   fee_bps: number;
+  unit: string | null;
+  units: number | null;
   relay_request_id: string | null;
   provider: string | null;
   scheme: string | null;
@@ -33,13 +42,25 @@ interface RequestRow {
   latency_ms: number | null;
   error_code: string | null;
   response_digest: Buffer | null;
+  content_type: string | null;
+  content_size: number | null;
   /** The number of the last attempt that was recorded; 0 before the first. */
   attempts: number;
   payment_id: string | null;
   settled_at: Date | null;
   refund_transaction_hash: string | null;
+  job: OpenedJob | null;
   created_at: Date;
   completed_at: Date | null;
+}
+
+interface OpenedJob {
+  is_open: boolean;
+  percent: number | null;
+  message: string | null;
+  progress_at: string | null;
+  deadline_at: string;
+  retry_after_seconds: number;
 }
 
 type DetailRow = RequestRow & { failed_attempts: Attempt[] };
@@ -48,14 +69,19 @@ type DetailRow = RequestRow & { failed_attempts: Attempt[] };
  * The current status. It takes account of expired offers, of free calls whose process stopped, and of what the ledger has
  * not booked or the debtor not sent yet.
  */
-const statusNow = `CASE WHEN g.status IN ('payment_required', 'payment_pending') AND g.offer_expires_at < now() THEN 'expired'
+const statusNow = `CASE WHEN g.job_until IS NOT NULL THEN 'forwarding'
+   WHEN g.status IN ('payment_required', 'payment_pending') AND g.offer_expires_at < now() THEN 'expired'
    WHEN g.status = 'succeeded' AND g.settled_at IS NULL THEN 'settling'
    WHEN g.status = 'refunded' AND g.refund_transaction_hash IS NULL THEN 'refund_due'
    WHEN g.status = 'forwarding' AND g.payment_id IS NULL AND g.forwarding_until < now() THEN 'seller_failed' ELSE g.status END`;
 const columns = `g.id, g.buyer_id, g.seller_id, g.listing_id, g.listing_name, g.listing_slug, ${statusNow} AS status,
-  g.body_digest, g.gross_micros, g.fee_micros, g.net_micros, g.fee_bps,
+  g.body_digest, g.gross_micros, g.fee_micros, g.net_micros, g.fee_bps, g.usage ->> 'unit' AS unit, g.units::float8 AS units,
   g.relay_request_id, g.provider, g.scheme, g.network, g.transaction_hash, g.billable, g.seller_status_code,
-  g.latency_ms, g.error_code, g.response_digest, g.attempts, g.payment_id, g.settled_at, g.refund_transaction_hash,
+  g.latency_ms, g.error_code, g.response_digest, g.content_type, g.content_size, g.attempts, g.payment_id, g.settled_at,
+  g.refund_transaction_hash,
+  (SELECT json_build_object('is_open', g.job_until IS NOT NULL, 'percent', j.percent, 'message', j.message,
+     'progress_at', j.progress_at, 'deadline_at', j.deadline_at, 'retry_after_seconds', ${RETRY_SECONDS})
+   FROM jobs j WHERE j.call_id = g.id) AS job,
   g.created_at, g.completed_at`;
 
 const SIDES = { buyer: ['buyer'], seller: ['seller'], all: ['buyer', 'seller'] } as const;
@@ -137,6 +163,7 @@ export class GatewayRequestsQuery {
     private readonly records: CallRecords,
   ) {}
 
+  @HandleRequest(listGatewayRequests)
   async list(
     input: InputOf<typeof listGatewayRequests>,
     context: RequestContext,
@@ -157,6 +184,7 @@ export class GatewayRequestsQuery {
     return { items: rows.map((row) => toView(row, accountId)), total, nextCursor };
   }
 
+  @HandleRequest(getGatewayRequest)
   async get({ requestId }: InputOf<typeof getGatewayRequest>, context: RequestContext): Promise<Detail> {
     const { accountId } = principalOf(context);
     await this.records.flush();
@@ -166,13 +194,23 @@ export class GatewayRequestsQuery {
   }
 
   /** Returns calls for operators, with the fields that the buyer sees. */
-  async find({ ids, accountId }: InputOf<typeof findCalls>): Promise<OutputOf<typeof findCalls>> {
+  @HandleRequest(findCalls)
+  async find(
+    { ids, accountId }: InputOf<typeof findCalls>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof findCalls>> {
+    operatorOf(context);
     await this.records.flush();
     const rows = await this.database.query<RequestRow>(findForOperators, [ids, accountId]);
     return { calls: rows.map(toOperatorsView) };
   }
 
-  async inspect({ requestId }: InputOf<typeof inspectCall>): Promise<OutputOf<typeof inspectCall>> {
+  @HandleRequest(inspectCall)
+  async inspect(
+    { requestId }: InputOf<typeof inspectCall>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof inspectCall>> {
+    operatorOf(context);
     await this.records.flush();
     const [row] = await this.database.query<DetailRow>(inspect, [requestId]);
     if (!row) throw refuse(inspectCall, 'gateway_request_not_found', {});
@@ -215,6 +253,7 @@ function toView(row: RequestRow, viewerId: string): View {
       fee_amount_cents: cents(row.fee_micros),
       seller_receives_cents: cents(row.net_micros),
     },
+    usage: row.units === null ? null : { unit: row.unit!, units: row.units },
     payment:
       row.relay_request_id === null
         ? null
@@ -235,7 +274,19 @@ function toView(row: RequestRow, viewerId: string): View {
     // A short body can be guessed from its digest, so each side sees only digests of bodies that it received or sent.
     request_digest: bought || row.attempts > 0 ? row.body_digest.toString('hex') : null,
     response_digest: !bought || row.settled_at ? (row.response_digest?.toString('hex') ?? null) : null,
+    kind: row.job ? 'job' : row.response_digest ? kindOf(row.content_type) : null,
+    content_type: row.content_type,
+    size: row.content_size,
+    progress: progressOf(row.job),
+    deadline: row.job && new Date(row.job.deadline_at).toISOString(),
+    retry_after_seconds: row.job?.is_open ? row.job.retry_after_seconds : null,
     created_at: row.created_at.toISOString(),
     completed_at: row.completed_at?.toISOString() ?? null,
   };
 }
+
+const progressOf = (job: OpenedJob | null): View['progress'] =>
+  job?.progress_at ? { percent: job.percent, message: job.message, at: new Date(job.progress_at).toISOString() } : null;
+
+const kindOf = (contentType: string | null): 'json' | 'file' | 'stream' =>
+  contentType === null ? 'json' : isStreamType(contentType) ? 'stream' : 'file';

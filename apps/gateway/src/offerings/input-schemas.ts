@@ -1,4 +1,5 @@
 import type { CallableOffering } from '@market/contracts/catalog';
+import type { InputOf } from '@market/contracts';
 import { executeCall } from '@market/contracts/gateway';
 import { BodyCheck, ChecksBusy, runCheck, type Misfit } from '@market/json-schema';
 import { refuse, type Refusal, type RequestContext } from '@market/messaging';
@@ -21,13 +22,13 @@ export class InputSchemas {
     sizeCalculation: (_check, schema) => schema.length,
   });
 
-  /** Returns why a body is refused; undefined if it is valid, or if the listing has no schema. */
+  /** Returns why a body is refused; undefined if it is valid or no JSON, or if the listing has no schema. */
   async refusalOf(
     { sellerId, inputSchema }: Sold,
-    body: string,
+    { body, contentType }: Pick<InputOf<typeof executeCall>, 'body' | 'contentType'>,
     { principal }: Pick<RequestContext, 'principal'>,
   ): Promise<Refusal | undefined> {
-    if (!inputSchema) return undefined;
+    if (!inputSchema || contentType !== undefined) return undefined;
     const read = readBody(body);
     if ('problem' in read) return refuse(executeCall, 'request_body_invalid', read);
     const check = this.checkOf(inputSchema);

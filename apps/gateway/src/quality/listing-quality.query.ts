@@ -1,5 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
-import type { getCallsOverview, getListingQuality } from '@market/contracts/gateway';
+import { getCallsOverview, getListingQuality } from '@market/contracts/gateway';
+import { HandleRequest, operatorOf, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { COUNTED_FAILURES, MARKETPLACE } from './call-evidence.js';
@@ -41,6 +42,7 @@ interface DayRow {
 export class ListingQualityQuery {
   constructor(private readonly database: Database) {}
 
+  @HandleRequest(getListingQuality)
   async byDay({ listingId, days }: InputOf<typeof getListingQuality>): Promise<OutputOf<typeof getListingQuality>> {
     const rows = await this.database.query<DayRow>(byDay, [listingId, days]);
     return {
@@ -51,7 +53,12 @@ export class ListingQualityQuery {
     };
   }
 
-  async ofAll(): Promise<OutputOf<typeof getCallsOverview>> {
+  @HandleRequest(getCallsOverview)
+  async ofAll(
+    _input: InputOf<typeof getCallsOverview>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof getCallsOverview>> {
+    operatorOf(context);
     return { days: await this.database.query(ofAll) };
   }
 }

@@ -1,3 +1,4 @@
+import { countOf, TEST_SEED } from '@market/test-servers/threats';
 import { authorizePayment, settlePayment } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
 import { Refusal } from '@market/messaging';
@@ -15,8 +16,8 @@ import {
 } from '../support/gateway-harness.js';
 import { answer, type Behaviour } from '../support/test-seller.js';
 
-const seed = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31);
-const IDS = Number(process.env.TEST_IDS ?? 24);
+const seed = TEST_SEED;
+const IDS = countOf('chaos');
 const RETRIES = 12;
 
 const BEHAVIOURS: Behaviour[] = [

@@ -2,7 +2,6 @@ import { authorizePayment, createOffer, paymentArrived, settlePayment } from '@m
 import { newId } from '@market/kernel';
 import { verifyRequest } from '@market/sdk/seller';
 import { eventually } from '@market/testing';
-import { setTimeout as delay } from 'node:timers/promises';
 import {
   BODY,
   expectOutcome,
@@ -327,9 +326,10 @@ describe('the resume job', () => {
     const relayRequestId = await harness.buy(buyer, shop);
     const call = harness.call(buyer, shop, BODY, { relayRequestId });
     await eventually(() => expect(shop.seller.requests).toHaveLength(1));
-    await payments("retry_until = now() - interval '1 second'", [relayRequestId]);
-    // A call that is under way is not refunded while its process has the lock.
-    await delay(500);
+    const other = await harness.buy(newId(), shop, '{"never":"called"}');
+    await payments("retry_until = now() - interval '1 second'", [relayRequestId, other]);
+    // A call that is under way is not refunded while its process has the lock, as another is.
+    await eventually(async () => expect((await harness.paymentOf(other)).state).toBe('refund_due'));
     expect((await harness.paymentOf(relayRequestId)).state).toBe('verified');
     const heal = [harness.cutLocks(0), harness.cutLocks(1)];
     await eventually(async () =>

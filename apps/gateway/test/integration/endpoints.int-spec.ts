@@ -96,6 +96,10 @@ describe('a private endpoint', () => {
       limits: {
         max_request_bytes: 262_144,
         max_response_bytes: 1_048_576,
+        max_file_bytes: 33_554_432,
+        idle_timeout_ms: 30_000,
+        stream_timeout_ms: 600_000,
+        job_deadline_seconds: 3_600,
         max_concurrency: 32,
         requests_per_minute: null,
       },

@@ -1,4 +1,5 @@
 import type { AccountType } from '@market/contracts';
+import type { PublicProfile } from '@market/contracts/identity';
 import { newId } from '@market/kernel';
 import { sql, type Tx } from '@market/persistence';
 import type { WalletAddress } from '../wallets/wallet-address.js';
@@ -16,6 +17,27 @@ const open = sql(
    SELECT account_id, $5, 'both', $6, CASE WHEN $7 THEN now() END FROM wallet
    RETURNING id, account_type, display_name, registered_at, created_at`,
 );
+
+/** SQL: the columns of a `PublicProfile`, of accounts `a`. */
+export const PUBLIC_COLUMNS = 'a.id, a.display_name, a.avatar_url, a.account_type, a.is_verified';
+const find = sql('accounts.find-human', `SELECT ${PUBLIC_COLUMNS} FROM accounts a WHERE a.id = $1`);
+
+export async function findHuman(tx: Tx, id: string): Promise<PublicProfile> {
+  const [human] = await tx.query<PublicProfile>(find, [id]);
+  return human!;
+}
+
+const openWithoutWallet = sql(
+  'accounts.open-without-wallet',
+  `INSERT INTO accounts AS a (id, account_type, role, display_name, registered_at) VALUES ($1, 'human', 'both', $2, now())
+   RETURNING ${PUBLIC_COLUMNS}`,
+);
+
+/** Opens the account of a human who signs in without a wallet. */
+export async function openHumanAccount(tx: Tx, displayName: string): Promise<PublicProfile> {
+  const [opened] = await tx.query<PublicProfile>(openWithoutWallet, [newId(), displayName]);
+  return opened!;
+}
 
 export interface AccountRow {
   id: string;

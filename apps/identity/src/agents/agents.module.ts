@@ -2,7 +2,6 @@ import { Module } from '@nestjs/common';
 import { ApiKeysModule } from '../api-keys/api-keys.module.js';
 import { ChallengesModule } from '../challenges/challenges.module.js';
 import { WalletsModule } from '../wallets/wallets.module.js';
-import { AgentsMessageController } from './agents.message-controller.js';
 import { GetAgent } from './get-agent.query.js';
 import { GetAgents } from './get-agents.query.js';
 import { GetProfile } from './get-profile.query.js';
@@ -12,7 +11,6 @@ import { Register } from './register.use-case.js';
 
 @Module({
   imports: [ChallengesModule, WalletsModule, ApiKeysModule],
-  controllers: [AgentsMessageController],
   providers: [Register, Recover, OpenPayerAccount, GetProfile, GetAgent, GetAgents],
   exports: [GetProfile],
 })

@@ -1,6 +1,6 @@
-import type { OutputOf } from '@market/contracts';
+import type { InputOf, OutputOf } from '@market/contracts';
 import { getAgent } from '@market/contracts/identity';
-import { refuse } from '@market/messaging';
+import { HandleRequest, refuse } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
@@ -16,7 +16,8 @@ const findAgent = sql(
 export class GetAgent {
   constructor(private readonly database: Database) {}
 
-  async execute(agentId: string): Promise<Agent> {
+  @HandleRequest(getAgent)
+  async execute({ agentId }: InputOf<typeof getAgent>): Promise<Agent> {
     const [found] = await this.database.query<Omit<Agent, 'created_at'> & { created_at: Date }>(findAgent, [agentId]);
     if (!found) throw refuse(getAgent, 'agent_not_found', {});
     return { ...found, created_at: found.created_at.toISOString() };

@@ -1,5 +1,6 @@
-import type { OutputOf } from '@market/contracts';
-import type { getAgents, PublicProfile } from '@market/contracts/identity';
+import type { InputOf, OutputOf } from '@market/contracts';
+import { getAgents, type PublicProfile } from '@market/contracts/identity';
+import { HandleRequest } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
@@ -12,7 +13,8 @@ const findPublic = sql(
 export class GetAgents {
   constructor(private readonly database: Database) {}
 
-  async execute(ids: string[]): Promise<OutputOf<typeof getAgents>> {
+  @HandleRequest(getAgents)
+  async execute({ ids }: InputOf<typeof getAgents>): Promise<OutputOf<typeof getAgents>> {
     return { agents: await this.database.query<PublicProfile>(findPublic, [ids]) };
   }
 }

@@ -1,16 +1,22 @@
-import type { OutputOf, Principal } from '@market/contracts';
-import type { getProfile } from '@market/contracts/identity';
+import type { InputOf, OutputOf, Principal } from '@market/contracts';
+import { getProfile } from '@market/contracts/identity';
 import { invariant } from '@market/kernel';
+import { HandleRequest, principalOf, type RequestContext } from '@market/messaging';
 import { Database, GroupLookup, lookupSql, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
 type Profile = OutputOf<typeof getProfile>;
 type WalletSummary = Profile['wallets'][number];
 
-/** One row per wallet, the primary one first. The columns of the account are the same in all of its rows. */
-type ProfileRow = Omit<Profile, 'wallet_address' | 'created_at' | 'wallets' | 'agents' | 'is_operator'> & {
+type AccountColumns = Omit<Profile, 'wallet_address' | 'created_at' | 'wallets' | 'agents' | 'is_operator'> & {
   created_at: Date;
-} & Omit<WalletSummary, 'id' | 'created_at'> & { wallet_id: string; wallet_created_at: Date };
+};
+type WalletColumns = Omit<WalletSummary, 'id' | 'created_at'> & { wallet_id: string; wallet_created_at: Date };
+/**
+ * One row per wallet, the primary one first, or one row without a wallet. The columns of the account are the same in
+ * all of its rows.
+ */
+type ProfileRow = AccountColumns & (WalletColumns | { wallet_id: null; address: null });
 
 const findProfiles = sql(
   'agents.find-profiles',
@@ -19,7 +25,7 @@ const findProfiles = sql(
             w.id AS wallet_id, w.address, w.chain_type, w.label, w.is_primary,
             w.is_default_payer, w.is_default_payout, w.capabilities, w.status,
             w.created_at AS wallet_created_at
-     FROM accounts a JOIN wallets w ON w.account_id = a.id
+     FROM accounts a LEFT JOIN wallets w ON w.account_id = a.id
      WHERE a.id = asked.key::uuid
      ORDER BY w.is_primary DESC, w.id`,
   ),
@@ -41,10 +47,15 @@ export class GetProfile {
     this.profiles = new GroupLookup(database, findProfiles);
   }
 
-  async execute({ accountId, isOperator }: Pick<Principal, 'accountId' | 'isOperator'>): Promise<Profile> {
+  @HandleRequest(getProfile)
+  execute(_input: InputOf<typeof getProfile>, context: RequestContext): Promise<Profile> {
+    return this.of(principalOf(context));
+  }
+
+  async of({ accountId, isOperator }: Pick<Principal, 'accountId' | 'isOperator'>): Promise<Profile> {
     const rows = await this.profiles.find(accountId);
     const [first] = rows;
-    invariant(first, `account ${accountId} has a wallet`);
+    invariant(first, `account ${accountId} exists`);
     return {
       id: first.id,
       display_name: first.display_name,
@@ -56,7 +67,7 @@ export class GetProfile {
       avatar_url: first.avatar_url,
       website: first.website,
       created_at: first.created_at.toISOString(),
-      wallets: rows.map(toWalletSummary),
+      wallets: rows.flatMap((row) => (row.wallet_id === null ? [] : [toWalletSummary(row)])),
       ...(first.account_type === 'human'
         ? { agents: await this.findClaimed(accountId), is_operator: isOperator === true }
         : {}),
@@ -72,7 +83,7 @@ export class GetProfile {
   }
 }
 
-const toWalletSummary = (row: ProfileRow): WalletSummary => ({
+const toWalletSummary = (row: WalletColumns): WalletSummary => ({
   id: row.wallet_id,
   address: row.address,
   chain_type: row.chain_type,

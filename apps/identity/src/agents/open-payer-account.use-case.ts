@@ -1,6 +1,6 @@
 import type { AccountType, InputOf, OutputOf } from '@market/contracts';
 import { openPayerAccount, walletLinked } from '@market/contracts/identity';
-import { refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, refuse, type RequestContext } from '@market/messaging';
 import { Database, Outbox, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { parseWalletAddress, shortAddress, type WalletAddress } from '../wallets/wallet-address.js';
@@ -29,6 +29,7 @@ export class OpenPayerAccount {
     private readonly outbox: Outbox,
   ) {}
 
+  @HandleRequest(openPayerAccount)
   async execute(
     { walletAddress }: InputOf<typeof openPayerAccount>,
     context: RequestContext,

@@ -1,6 +1,6 @@
 import type { AccountType, InputOf, OutputOf } from '@market/contracts';
 import { apiKeyRevoked, recover } from '@market/contracts/identity';
-import { MessageBus, refuse } from '@market/messaging';
+import { HandleRequest, MessageBus, refuse } from '@market/messaging';
 import { Database, sql, type Tx } from '@market/persistence';
 import { Injectable, Logger } from '@nestjs/common';
 import { ApiKeys } from '../api-keys/api-keys.js';
@@ -42,6 +42,7 @@ export class Recover {
     private readonly apiKeys: ApiKeys,
   ) {}
 
+  @HandleRequest(recover)
   async execute(input: InputOf<typeof recover>): Promise<OutputOf<typeof recover>> {
     const { wallet } = await this.proofs.proveWithWork(recover, 'recovery', input);
     return this.database.transaction(async (tx) => {

@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { agentRegistered, register, registrationWorkSolved, walletLinked } from '@market/contracts/identity';
-import { refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, refuse, type RequestContext } from '@market/messaging';
 import { Database, Outbox, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { ApiKeys } from '../api-keys/api-keys.js';
@@ -31,6 +31,7 @@ export class Register {
     private readonly apiKeys: ApiKeys,
   ) {}
 
+  @HandleRequest(register)
   async execute(input: InputOf<typeof register>, context: RequestContext): Promise<OutputOf<typeof register>> {
     if (input.display_name !== undefined && !isPrintable(input.display_name))
       throw refuse(register, 'display_name_invalid', {});

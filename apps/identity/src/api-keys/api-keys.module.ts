@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
 import { BudgetsModule } from '../budgets/budgets.module.js';
-import { ApiKeysMessageController } from './api-keys.message-controller.js';
 import { ApiKeys } from './api-keys.js';
 import { Authenticate } from './authenticate.query.js';
 import { CreateApiKey } from './create-api-key.use-case.js';
@@ -11,7 +10,6 @@ import { UpdateApiKey } from './update-api-key.use-case.js';
 
 @Module({
   imports: [BudgetsModule],
-  controllers: [ApiKeysMessageController],
   providers: [ApiKeys, Authenticate, ReadApiKeys, CreateApiKey, UpdateApiKey, RevokeApiKey, RecordKeyUse],
   exports: [ApiKeys, ReadApiKeys],
 })

@@ -1,6 +1,6 @@
 import type { BudgetFields, InputOf, OutputOf } from '@market/contracts';
 import { authenticate } from '@market/contracts/identity';
-import { refuse } from '@market/messaging';
+import { HandleRequest, refuse } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { toBudget } from '../budgets/budget.js';
@@ -44,6 +44,7 @@ export class Authenticate {
     @Inject(identityConfig.token) private readonly config: IdentityConfig,
   ) {}
 
+  @HandleRequest(authenticate)
   async execute({ keyHash, kind }: InputOf<typeof authenticate>): Promise<Principal> {
     const hash = Buffer.from(keyHash, 'hex');
     const { accountIds, addresses } = this.config.operators;

@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf, Scope } from '@market/contracts';
 import { createApiKey } from '@market/contracts/identity';
-import { principalOf, refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Idempotency, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { identityConfig, type IdentityConfig } from '../config.js';
@@ -53,6 +53,7 @@ export class CreateApiKey {
     @Inject(identityConfig.token) private readonly config: IdentityConfig,
   ) {}
 
+  @HandleRequest(createApiKey)
   async execute(input: InputOf<typeof createApiKey>, context: RequestContext): Promise<OutputOf<typeof createApiKey>> {
     if (!isPrintable(input.name)) throw refuse(createApiKey, 'name_invalid', {});
     return this.idempotency.run(createApiKey, context, (tx) => this.create(tx, input, context));

@@ -1,6 +1,6 @@
-import type { OutputOf } from '@market/contracts';
-import { getApiKey, type listApiKeys } from '@market/contracts/identity';
-import { refuse } from '@market/messaging';
+import type { InputOf, OutputOf } from '@market/contracts';
+import { getApiKey, listApiKeys } from '@market/contracts/identity';
+import { HandleRequest, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { API_KEY_COLUMNS, toApiKeyView, type ListedApiKeyRow } from './api-keys.js';
@@ -17,13 +17,22 @@ const find = sql('api-keys.find', `SELECT ${API_KEY_COLUMNS} FROM api_keys WHERE
 export class ReadApiKeys {
   constructor(private readonly database: Database) {}
 
-  async list(accountId: string): Promise<OutputOf<typeof listApiKeys>> {
+  @HandleRequest(listApiKeys)
+  list(_input: InputOf<typeof listApiKeys>, context: RequestContext): Promise<OutputOf<typeof listApiKeys>> {
+    return this.listOf(principalOf(context).accountId);
+  }
+
+  async listOf(accountId: string): Promise<OutputOf<typeof listApiKeys>> {
     const rows = await this.database.query<ListedApiKeyRow>(list, [accountId]);
     return { keys: rows.map(toApiKeyView) };
   }
 
-  async get(keyId: string, accountId: string): Promise<OutputOf<typeof getApiKey>> {
-    const [row] = await this.database.query<ListedApiKeyRow>(find, [accountId, keyId]);
+  @HandleRequest(getApiKey)
+  async get(
+    { key_id: keyId }: InputOf<typeof getApiKey>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof getApiKey>> {
+    const [row] = await this.database.query<ListedApiKeyRow>(find, [principalOf(context).accountId, keyId]);
     if (!row) throw refuse(getApiKey, 'api_key_not_found', {});
     return toApiKeyView(row);
   }

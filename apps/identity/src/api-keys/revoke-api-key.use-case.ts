@@ -1,6 +1,6 @@
-import type { OutputOf } from '@market/contracts';
+import type { InputOf, OutputOf } from '@market/contracts';
 import { apiKeyRevoked, revokeApiKey } from '@market/contracts/identity';
-import { MessageBus, refuse } from '@market/messaging';
+import { HandleRequest, MessageBus, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
@@ -22,8 +22,12 @@ export class RevokeApiKey {
     private readonly bus: MessageBus,
   ) {}
 
-  async execute(keyId: string, accountId: string): Promise<OutputOf<typeof revokeApiKey>> {
-    const [revoked] = await this.database.query<{ keyHash: string }>(revoke, [keyId, accountId]);
+  @HandleRequest(revokeApiKey)
+  async execute(
+    { key_id: keyId }: InputOf<typeof revokeApiKey>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof revokeApiKey>> {
+    const [revoked] = await this.database.query<{ keyHash: string }>(revoke, [keyId, principalOf(context).accountId]);
     if (!revoked) throw refuse(revokeApiKey, 'api_key_not_found', {});
     this.bus.signal(apiKeyRevoked, revoked);
     return { id: keyId, revoked: true };

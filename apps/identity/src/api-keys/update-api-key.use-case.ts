@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { apiKeyChanged, updateApiKey } from '@market/contracts/identity';
-import { MessageBus, principalOf, refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, MessageBus, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable, Logger } from '@nestjs/common';
 import { BudgetSetters } from '../budgets/budget-setters.js';
@@ -22,6 +22,7 @@ export class UpdateApiKey {
     private readonly setters: BudgetSetters,
   ) {}
 
+  @HandleRequest(updateApiKey)
   execute(input: InputOf<typeof updateApiKey>, context: RequestContext): Promise<OutputOf<typeof updateApiKey>> {
     const { accountId, keyId, ownerId } = principalOf(context);
     const { key_id: changedId, budget } = input;

@@ -1,5 +1,6 @@
-import type { OutputOf } from '@market/contracts';
-import type { getBudget } from '@market/contracts/identity';
+import type { InputOf, OutputOf } from '@market/contracts';
+import { getBudget } from '@market/contracts/identity';
+import { HandleRequest, principalOf, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
@@ -9,7 +10,9 @@ const find = sql('budgets.find-of-account', 'SELECT budget FROM accounts WHERE i
 export class GetBudget {
   constructor(private readonly database: Database) {}
 
-  async execute(accountId: string): Promise<OutputOf<typeof getBudget>> {
+  @HandleRequest(getBudget)
+  async execute(_input: InputOf<typeof getBudget>, context: RequestContext): Promise<OutputOf<typeof getBudget>> {
+    const { accountId } = principalOf(context);
     const [account] = await this.database.query<OutputOf<typeof getBudget>>(find, [accountId]);
     return { budget: account?.budget ?? null };
   }

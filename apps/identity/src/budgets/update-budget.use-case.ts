@@ -1,6 +1,6 @@
 import type { BudgetFields, InputOf, OutputOf } from '@market/contracts';
 import { apiKeyChanged, updateBudget } from '@market/contracts/identity';
-import { MessageBus, principalOf, refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, MessageBus, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable, Logger } from '@nestjs/common';
 import { BudgetSetters } from './budget-setters.js';
@@ -26,6 +26,7 @@ export class UpdateBudget {
     private readonly setters: BudgetSetters,
   ) {}
 
+  @HandleRequest(updateBudget)
   execute({ budget }: InputOf<typeof updateBudget>, context: RequestContext): Promise<OutputOf<typeof updateBudget>> {
     const { accountId, keyId, ownerId } = principalOf(context);
     return this.database.transaction(async (tx) => {

@@ -1,12 +1,11 @@
 import { Module } from '@nestjs/common';
 import { ChallengesModule } from '../challenges/challenges.module.js';
 import { ClaimAgent } from './claim-agent.use-case.js';
-import { ClaimsMessageController } from './claims.message-controller.js';
+import { CreateClaimCode } from './create-claim-code.use-case.js';
 import { GetOwnedAgent } from './get-owned-agent.query.js';
 
 @Module({
   imports: [ChallengesModule],
-  controllers: [ClaimsMessageController],
-  providers: [ClaimAgent, GetOwnedAgent],
+  providers: [ClaimAgent, CreateClaimCode, GetOwnedAgent],
 })
 export class ClaimsModule {}

@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { getOwnedAgent } from '@market/contracts/identity';
-import { refuse } from '@market/messaging';
+import { HandleRequest, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
@@ -17,8 +17,9 @@ const find = sql(
 export class GetOwnedAgent {
   constructor(private readonly database: Database) {}
 
-  async execute({ agentId }: InputOf<typeof getOwnedAgent>, humanId: string): Promise<Output> {
-    const [agent] = await this.database.query<Output>(find, [agentId, humanId]);
+  @HandleRequest(getOwnedAgent)
+  async execute({ agentId }: InputOf<typeof getOwnedAgent>, context: RequestContext): Promise<Output> {
+    const [agent] = await this.database.query<Output>(find, [agentId, principalOf(context).accountId]);
     if (!agent) throw refuse(getOwnedAgent, 'agent_not_found', {});
     return agent;
   }

@@ -84,6 +84,15 @@ export class CreateIdentity1763700000000 implements MigrationInterface {
       )`);
     await runner.query('CREATE UNIQUE INDEX sessions_token_hash ON sessions (token_hash)');
     await runner.query('CREATE INDEX sessions_expires_at ON sessions (expires_at)');
+    // A login at an OpenID provider signs one human in, who may have several.
+    await runner.query(`
+      CREATE TABLE oidc_logins (
+        issuer text NOT NULL,
+        subject text NOT NULL,
+        account_id uuid NOT NULL CONSTRAINT oidc_logins_account REFERENCES accounts (id),
+        created_at timestamptz NOT NULL DEFAULT now(),
+        PRIMARY KEY (issuer, subject)
+      )`);
     // The primary key ensures that the first claim is final.
     await runner.query(`
       CREATE TABLE claims (
@@ -92,9 +101,21 @@ export class CreateIdentity1763700000000 implements MigrationInterface {
         claimed_at timestamptz NOT NULL DEFAULT now()
       )`);
     await runner.query('CREATE INDEX claims_human_id ON claims (human_id)');
+    // A human has one open code for an agent. A code is no secret: only the agent it was made for can use it.
+    await runner.query(`
+      CREATE TABLE claim_codes (
+        agent_id uuid NOT NULL CONSTRAINT claim_codes_agent REFERENCES accounts (id),
+        human_id uuid NOT NULL CONSTRAINT claim_codes_human REFERENCES accounts (id),
+        code text NOT NULL,
+        expires_at timestamptz NOT NULL,
+        PRIMARY KEY (agent_id, human_id)
+      )`);
+    await runner.query('CREATE INDEX claim_codes_expires_at ON claim_codes (expires_at)');
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query('DROP TABLE claims, sessions, challenges, api_keys, wallets, accounts');
+    await runner.query(
+      'DROP TABLE claim_codes, claims, oidc_logins, sessions, challenges, api_keys, wallets, accounts',
+    );
   }
 }

@@ -1,6 +1,7 @@
-import type { OutputOf } from '@market/contracts';
+import type { InputOf, OutputOf } from '@market/contracts';
 import { findAccounts } from '@market/contracts/identity';
 import { isUuid } from '@market/kernel';
+import { HandleRequest, operatorOf, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { parseWalletAddress } from '../wallets/wallet-address.js';
@@ -10,7 +11,7 @@ export type AccountSummaryRow = Omit<Account, 'created_at'> & { created_at: Date
 
 export const SUMMARY_COLUMNS = `a.id, a.display_name, a.account_type, w.address AS wallet_address,
   a.suspended_at IS NOT NULL AS is_suspended, a.created_at`;
-const ACCOUNTS = `accounts a JOIN wallets w ON w.account_id = a.id AND w.is_primary`;
+const ACCOUNTS = `accounts a LEFT JOIN wallets w ON w.account_id = a.id AND w.is_primary`;
 
 const byId = sql(
   'operators.accounts-by-id',
@@ -35,7 +36,12 @@ const byName = sql(
 export class FindAccounts {
   constructor(private readonly database: Database) {}
 
-  async execute(query: string): Promise<OutputOf<typeof findAccounts>> {
+  @HandleRequest(findAccounts)
+  async execute(
+    { query }: InputOf<typeof findAccounts>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof findAccounts>> {
+    operatorOf(context);
     return { accounts: (await this.rows(query)).map(toSummary) };
   }
 

@@ -1,6 +1,6 @@
-import type { OutputOf } from '@market/contracts';
+import type { InputOf, OutputOf } from '@market/contracts';
 import { inspectAccount } from '@market/contracts/identity';
-import { refuse } from '@market/messaging';
+import { HandleRequest, operatorOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { GetProfile } from '../agents/get-profile.query.js';
@@ -10,7 +10,7 @@ import { SUMMARY_COLUMNS, toSummary, type AccountSummaryRow } from './find-accou
 const find = sql(
   'operators.find-account',
   `SELECT ${SUMMARY_COLUMNS}, a.suspended_at, c.human_id AS claimed_by
-   FROM accounts a JOIN wallets w ON w.account_id = a.id AND w.is_primary LEFT JOIN claims c ON c.agent_id = a.id WHERE a.id = $1`,
+   FROM accounts a LEFT JOIN wallets w ON w.account_id = a.id AND w.is_primary LEFT JOIN claims c ON c.agent_id = a.id WHERE a.id = $1`,
 );
 
 interface FoundRow extends AccountSummaryRow {
@@ -26,18 +26,23 @@ export class InspectAccount {
     private readonly keys: ReadApiKeys,
   ) {}
 
-  async execute(accountId: string): Promise<OutputOf<typeof inspectAccount>> {
+  @HandleRequest(inspectAccount)
+  async execute(
+    { accountId }: InputOf<typeof inspectAccount>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof inspectAccount>> {
+    operatorOf(context);
     const [row] = await this.database.query<FoundRow>(find, [accountId]);
     if (!row) throw refuse(inspectAccount, 'agent_not_found', {});
     const { suspended_at, claimed_by, ...summary } = row;
-    const { wallets, agents } = await this.profiles.execute({ accountId });
+    const { wallets, agents } = await this.profiles.of({ accountId });
     return {
       ...toSummary(summary),
       suspended_at: suspended_at?.toISOString() ?? null,
       claimed_by,
       wallets,
       agents,
-      ...(await this.keys.list(accountId)),
+      ...(await this.keys.listOf(accountId)),
     };
   }
 }

@@ -1,5 +1,6 @@
-import { apiKeyRevoked } from '@market/contracts/identity';
-import { MessageBus } from '@market/messaging';
+import type { InputOf, OutputOf } from '@market/contracts';
+import { apiKeyRevoked, revokeAnyKey } from '@market/contracts/identity';
+import { HandleRequest, MessageBus, operatorOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, recordOperatorAction, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
@@ -18,18 +19,19 @@ export class RevokeAnyKey {
     private readonly bus: MessageBus,
   ) {}
 
-  /** @returns whether the key was valid before; null if there is no such key. */
+  @HandleRequest(revokeAnyKey)
   execute(
-    keyId: string,
-    { operator, reason }: { operator: string; reason: string | null },
-  ): Promise<{ changed: boolean } | null> {
+    { keyId, reason }: InputOf<typeof revokeAnyKey>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof revokeAnyKey>> {
+    const operator = operatorOf(context);
     return this.database.transaction(async (tx) => {
       const [key] = await tx.query<{ keyHash: string; changed: boolean }>(revoke, [keyId]);
-      if (!key) return null;
+      if (!key) throw refuse(revokeAnyKey, 'api_key_not_found', {});
       const { keyHash, changed } = key;
       if (changed) await recordOperatorAction(tx, { operator, command: 'key revoke', subject: keyId, reason });
       tx.afterCommit(() => this.bus.signal(apiKeyRevoked, { keyHash }));
-      return { changed };
+      return { id: keyId, revoked: true, changed };
     });
   }
 }

@@ -1,6 +1,6 @@
-import type { OutputOf } from '@market/contracts';
+import type { InputOf, OutputOf } from '@market/contracts';
 import { agentSuspensionChanged, suspendAgent } from '@market/contracts/identity';
-import { newRequestContext } from '@market/messaging';
+import { HandleRequest, newRequestContext, operatorOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, Outbox, recordOperatorAction, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
@@ -27,15 +27,13 @@ export class SuspendAgent {
     private readonly outbox: Outbox,
   ) {}
 
-  /** @returns null if there is no such agent. Nothing is recorded if nothing changes. */
-  execute(
-    agentId: string,
-    suspended: boolean,
-    { operator, reason }: { operator: string; reason: string | null },
-  ): Promise<Suspension | null> {
+  /** Nothing is recorded if nothing changes. */
+  @HandleRequest(suspendAgent)
+  execute({ agentId, suspended, reason }: InputOf<typeof suspendAgent>, context: RequestContext): Promise<Suspension> {
+    const operator = operatorOf(context);
     return this.database.transaction(async (tx) => {
       const [agent] = await tx.query<Omit<Suspension, 'changed'>>(lock, [agentId]);
-      if (!agent) return null;
+      if (!agent) throw refuse(suspendAgent, 'agent_not_found', {});
       if (agent.is_suspended === suspended) return { ...agent, changed: false };
       const [row] = await tx.query<{ version: number }>(change, [agentId, suspended]);
       await recordOperatorAction(tx, {

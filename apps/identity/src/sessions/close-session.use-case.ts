@@ -1,6 +1,6 @@
-import type { OutputOf, Principal } from '@market/contracts';
-import { sessionEnded, type closeSession } from '@market/contracts/identity';
-import { MessageBus } from '@market/messaging';
+import type { InputOf, OutputOf } from '@market/contracts';
+import { closeSession, sessionEnded } from '@market/contracts/identity';
+import { HandleRequest, MessageBus, principalOf, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
@@ -17,7 +17,9 @@ export class CloseSession {
     private readonly bus: MessageBus,
   ) {}
 
-  async execute({ keyId, accountId }: Principal): Promise<OutputOf<typeof closeSession>> {
+  @HandleRequest(closeSession)
+  async execute(_input: InputOf<typeof closeSession>, context: RequestContext): Promise<OutputOf<typeof closeSession>> {
+    const { keyId, accountId } = principalOf(context);
     const [ended] = await this.database.query<{ keyHash: string }>(end, [keyId, accountId]);
     if (ended) this.bus.signal(sessionEnded, ended);
     return { ended: true };

@@ -1,3 +1,4 @@
+import { countOf } from '@market/test-servers/threats';
 import fc from 'fast-check';
 import { recoverMessageAddress, toHex, type Hex } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
@@ -60,12 +61,14 @@ describe('verifyPersonalSign', () => {
   });
 
   it('refuses every flip of one bit', async () => {
-    const signature = await account.signMessage({ message });
-    const bytes = Buffer.from(signature.slice(2), 'hex');
-    for (let bit = 0; bit < bytes.length * 8; bit++) {
-      const flipped = Uint8Array.from(bytes);
-      flipped[bit >> 3]! ^= 1 << (bit & 7);
-      expect(await verifyPersonalSign(account.address, message, toHex(flipped))).toBe(false);
+    for (let n = 0; n < countOf('evmFlips'); n += 1) {
+      const text = `${message} ${n}`;
+      const bytes = Buffer.from((await account.signMessage({ message: text })).slice(2), 'hex');
+      for (let bit = 0; bit < bytes.length * 8; bit++) {
+        const flipped = Uint8Array.from(bytes);
+        flipped[bit >> 3]! ^= 1 << (bit & 7);
+        expect(await verifyPersonalSign(account.address, text, toHex(flipped))).toBe(false);
+      }
     }
   });
 

@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { linkWallet, walletLinked } from '@market/contracts/identity';
-import { principalOf, refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, Outbox } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { WalletProofs } from '../challenges/wallet-proofs.js';
@@ -20,6 +20,7 @@ export class LinkWallet {
     private readonly wallets: Wallets,
   ) {}
 
+  @HandleRequest(linkWallet)
   async execute(input: InputOf<typeof linkWallet>, context: RequestContext): Promise<OutputOf<typeof linkWallet>> {
     const { accountId } = principalOf(context);
     const { label } = input;

@@ -1,13 +1,13 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import {
+  findPaidSeller,
   findPayerWallet,
+  findPayoutWallets,
+  findSettlementWallets,
   getWallet,
-  type findPaidSeller,
-  type findPayoutWallets,
-  type findSettlementWallets,
-  type listWallets,
+  listWallets,
 } from '@market/contracts/identity';
-import { refuse } from '@market/messaging';
+import { HandleRequest, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { parseWalletAddress, type ChainType } from './wallet-address.js';
@@ -23,31 +23,41 @@ export class ReadWallets {
   ) {}
 
   /** Returns the wallets, the primary one first, then oldest first. */
-  async list(accountId: string): Promise<OutputOf<typeof listWallets>> {
-    const rows = await this.wallets.findAll(this.database, accountId);
+  @HandleRequest(listWallets)
+  async list(_input: InputOf<typeof listWallets>, context: RequestContext): Promise<OutputOf<typeof listWallets>> {
+    const rows = await this.wallets.findAll(this.database, principalOf(context).accountId);
     return {
       wallets: [...rows.filter((row) => row.is_primary), ...rows.filter((row) => !row.is_primary)].map(toLinkedWallet),
     };
   }
 
-  async get(walletId: string, accountId: string): Promise<OutputOf<typeof getWallet>> {
-    const row = await this.wallets.findOne(this.database, accountId, walletId);
+  @HandleRequest(getWallet)
+  async get(
+    { wallet_id: walletId }: InputOf<typeof getWallet>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof getWallet>> {
+    const row = await this.wallets.findOne(this.database, principalOf(context).accountId, walletId);
     if (!row) throw refuse(getWallet, 'wallet_not_found', {});
     return toLinkedWallet(row);
   }
 
-  async findPayer(walletId: string, accountId: string): Promise<OutputOf<typeof findPayerWallet>> {
-    const row = await this.wallets.findOne(this.database, accountId, walletId);
+  @HandleRequest(findPayerWallet)
+  async findPayer(
+    { walletId }: InputOf<typeof findPayerWallet>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof findPayerWallet>> {
+    const row = await this.wallets.findOne(this.database, principalOf(context).accountId, walletId);
     if (!row || !mayPay(row)) throw refuse(findPayerWallet, 'wallet_not_found', {});
     return { id: row.id, address: row.address, chainType: row.chain_type };
   }
 
+  @HandleRequest(findSettlementWallets)
   async findForSettlement(
     { payerChainType, payerWalletId, sellerId, payoutChainType }: InputOf<typeof findSettlementWallets>,
-    accountId: string,
+    context: RequestContext,
   ): Promise<OutputOf<typeof findSettlementWallets>> {
     const [own, sellers] = await Promise.all([
-      this.wallets.findAll(this.database, accountId),
+      this.wallets.findAll(this.database, principalOf(context).accountId),
       this.wallets.findAll(this.database, sellerId),
     ]);
     const payers = own.filter((wallet) => mayPay(wallet) && wallet.chain_type === payerChainType);
@@ -58,6 +68,7 @@ export class ReadWallets {
     return { payer: payer?.address ?? null, payout: payoutOf(sellers, payoutChainType)?.address ?? null };
   }
 
+  @HandleRequest(findPayoutWallets)
   async findPayouts({
     sellerIds,
     chainType,
@@ -71,7 +82,8 @@ export class ReadWallets {
     return { payouts: sellerIds.map((sellerId) => payout(sellerId)?.address ?? null) };
   }
 
-  async findPaidSeller(text: string): Promise<OutputOf<typeof findPaidSeller>> {
+  @HandleRequest(findPaidSeller)
+  async findPaidSeller({ address: text }: InputOf<typeof findPaidSeller>): Promise<OutputOf<typeof findPaidSeller>> {
     const wallet = parseWalletAddress(text.toLowerCase().startsWith('0x') ? text.toLowerCase() : text);
     const ownerId = wallet && (await this.wallets.findOwner(this.database, wallet.address));
     if (!ownerId) return { sellerId: null };

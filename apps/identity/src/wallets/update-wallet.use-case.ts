@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { updateWallet } from '@market/contracts/identity';
-import { refuse } from '@market/messaging';
+import { HandleRequest, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { WalletProofs } from '../challenges/wallet-proofs.js';
@@ -17,10 +17,12 @@ export class UpdateWallet {
     private readonly wallets: Wallets,
   ) {}
 
+  @HandleRequest(updateWallet)
   async execute(
     { wallet_id: walletId, proof, ...changes }: InputOf<typeof updateWallet>,
-    accountId: string,
+    context: RequestContext,
   ): Promise<OutputOf<typeof updateWallet>> {
+    const { accountId } = principalOf(context);
     const { label, capabilities } = changes;
     if (!(await this.wallets.findOne(this.database, accountId, walletId)))
       throw refuse(updateWallet, 'wallet_not_found', {});

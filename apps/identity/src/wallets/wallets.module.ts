@@ -3,12 +3,10 @@ import { ChallengesModule } from '../challenges/challenges.module.js';
 import { LinkWallet } from './link-wallet.use-case.js';
 import { ReadWallets } from './read-wallets.query.js';
 import { UpdateWallet } from './update-wallet.use-case.js';
-import { WalletsMessageController } from './wallets.message-controller.js';
 import { Wallets } from './wallets.js';
 
 @Module({
   imports: [ChallengesModule],
-  controllers: [WalletsMessageController],
   providers: [Wallets, ReadWallets, LinkWallet, UpdateWallet],
   exports: [Wallets],
 })

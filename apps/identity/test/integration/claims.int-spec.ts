@@ -1,8 +1,10 @@
 import type { PayloadOf, Scope } from '@market/contracts';
 import {
   agentClaimed,
+  agreeToClaim,
   claimAgent,
   closeSession,
+  createClaimCode,
   createApiKey,
   getOwnedAgent,
   getProfile,
@@ -87,6 +89,60 @@ describe('claims', () => {
         ),
       ),
     ).toEqual(new Set(['agent_already_claimed']));
+  });
+
+  describe('that an agent agrees to with a code', () => {
+    const codeOf = (claimer: Known, agentId = agent.id) =>
+      harness.bus.request(createClaimCode, { agent_id: agentId }, claimer.context);
+    const proofWith = async (code: string, by: Known = agent, wallet: TestWallet = by.wallet) => {
+      const { nonce, signature } = await harness.prove(wallet, 'claim', { claimCode: code, by });
+      return { nonce, signature };
+    };
+    const agree = (proof: { nonce: string; signature: string }, by: Known = agent) =>
+      harness.bus.request(agreeToClaim, proof, by.context);
+
+    it('are of the human who made it, told of once, whatever way it is written', async () => {
+      const { code, ...rest } = await codeOf(human);
+      expect(rest).toEqual({ expires_in: 300, agent: { id: agent.id, display_name: expect.any(String) as string } });
+      const proof = await proofWith(code.toLowerCase().replace('-', ' '));
+      expect(await agree(proof)).toEqual({ agent_id: agent.id, claimed_by: human.id, status: 'claimed' });
+      await eventually(() => expect(received.filter(({ agentId }) => agentId === agent.id)).toHaveLength(1));
+      expect(await reasonOf(agree(proof))).toBe('agent_already_claimed');
+      expect(await reasonOf(codeOf(human))).toBe('agent_already_claimed');
+      expect(await reasonOf(codeOf(human, newId()))).toBe('agent_not_found');
+    });
+
+    it('need a code that was made for this agent, is the latest of its human, unused and not expired', async () => {
+      const { code: earlier } = await codeOf(human);
+      const { code } = await codeOf(human);
+      const stranger = await harness.agent();
+      expect(await reasonOf(proofWith(earlier))).toBe('claim_code_invalid');
+      // Whoever else learns the code gets nothing for it, and does not use it up.
+      expect(await reasonOf(proofWith(code, stranger))).toBe('claim_code_invalid');
+      expect(await reasonOf(proofWith(code, human))).toBe('claim_code_needs_key');
+      expect(await reasonOf(harness.challenge(agent.wallet, 'claim', { claimCode: code }))).toBe(
+        'claim_code_needs_key',
+      );
+      const raced = await Promise.allSettled([proofWith(code), proofWith(code), proofWith(code)]);
+      expect(raced.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected']);
+      const { code: late } = await codeOf(human);
+      await harness.db.inspect(`UPDATE identity.claim_codes SET expires_at = now() WHERE agent_id = $1`, [agent.id]);
+      expect(await reasonOf(proofWith(late))).toBe('claim_code_invalid');
+      expect(await claimed()).toEqual([]);
+    });
+
+    it("need the signature of the agent's own wallet, sent with the agent's own key", async () => {
+      const stranger = await harness.agent();
+      const { code } = await codeOf(human);
+      const proof = await proofWith(code);
+      expect(await reasonOf(agree(proof, stranger))).toBe('claim_of_another_agent');
+      expect(await reasonOf(agree({ ...proof, signature: await stranger.wallet.sign('yes') }))).toBe(
+        'signature_invalid',
+      );
+      const foreign = await proofWith((await codeOf(human)).code, agent, stranger.wallet);
+      expect(await reasonOf(agree(foreign))).toBe('wallet_not_of_agent');
+      expect(await claimed()).toEqual([]);
+    });
   });
 
   it('are for the agent and the human that the wallet agreed to', async () => {

@@ -2,6 +2,7 @@ import { challengePurpose } from '@market/contracts/identity';
 import { Jobs } from '@market/runtime';
 import { parseSiweMessage } from 'viem/siwe';
 import { ChallengesRepository } from '../../src/challenges/challenges.repository.js';
+import { ClaimCodesRepository } from '../../src/challenges/claim-codes.repository.js';
 import { SweepChallenges } from '../../src/challenges/sweep-challenges.job.js';
 import { reasonOf, solve, startIdentity, type IdentityHarness } from '../support/identity-harness.js';
 import { evmTestWallet, solanaTestWallet } from '../support/test-wallets.js';
@@ -15,6 +16,11 @@ describe('createChallenge', () => {
     });
   });
   afterAll(() => harness.stop());
+  const sweep = (): Promise<void> => {
+    const { database } = harness.db;
+    const [challenges, codes] = [new ChallengesRepository(database), new ClaimCodesRepository(database)];
+    return new SweepChallenges(challenges, codes, new Jobs(), { maxStoredChallenges: 1_000 }).run();
+  };
 
   it('asks for a text that names wallet, purpose, chain, agent, human, nonce and times, and for work', async () => {
     const { address } = evmTestWallet();
@@ -89,9 +95,7 @@ describe('createChallenge', () => {
        SELECT 'flood ' || n, 'session', 'evm', 'flood ' || n, '', 1, now() + n * interval '1 second' FROM generate_series(1, $1::int) n`,
       [total],
     );
-    await new SweepChallenges(new ChallengesRepository(harness.db.database), new Jobs(), {
-      maxStoredChallenges: 1_000,
-    }).run();
+    await sweep();
     const left = await harness.db.inspect<{ n: number }>('SELECT count(*)::int AS n FROM identity.challenges');
     expect(left).toEqual([{ n: 1_000 }]);
     expect(
@@ -111,9 +115,7 @@ describe('createChallenge', () => {
       [[expired.nonce, used.nonce]],
     );
     await harness.db.inspect('UPDATE identity.challenges SET consumed_at = issued_at WHERE nonce = $1', [used.nonce]);
-    await new SweepChallenges(new ChallengesRepository(harness.db.database), new Jobs(), {
-      maxStoredChallenges: 1_000,
-    }).run();
+    await sweep();
     const left = await harness.db.inspect<{ nonce: string }>(
       'SELECT nonce FROM identity.challenges WHERE address = $1',
       [wallet.address],

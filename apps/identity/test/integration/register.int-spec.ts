@@ -1,3 +1,4 @@
+import { countOf } from '@market/test-servers/threats';
 import {
   agentRegistered,
   authenticate,
@@ -121,51 +122,55 @@ describe('register', () => {
   });
 
   it('consumes a nonce once, whoever of 64 at the same time comes first, and never again', async () => {
-    const wallet = evmTestWallet();
-    const { message, nonce, pow } = await harness.challenge(wallet);
-    const answer = {
-      wallet_address: wallet.address,
-      signature: await wallet.sign(message),
-      nonce,
-      pow_nonce: solve(pow),
-    };
-    const before = await countAccounts();
-    const outcomes = await Promise.allSettled(
-      Array.from({ length: 64 }, () => harness.bus.request(register, answer, newRequestContext())),
-    );
-    const refused = outcomes
-      .filter((outcome) => outcome.status === 'rejected')
-      .map((outcome) => (outcome.reason as { reason: string }).reason);
-    expect(refused).toEqual(Array.from({ length: 63 }, () => 'challenge_invalid'));
-    expect(await reasonOf(harness.bus.request(register, answer, newRequestContext()))).toBe('challenge_invalid');
-    expect(await countAccounts()).toBe(before + 1);
+    for (let n = 0; n < countOf('signers'); n += 1) {
+      const wallet = evmTestWallet();
+      const { message, nonce, pow } = await harness.challenge(wallet);
+      const answer = {
+        wallet_address: wallet.address,
+        signature: await wallet.sign(message),
+        nonce,
+        pow_nonce: solve(pow),
+      };
+      const before = await countAccounts();
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: 64 }, () => harness.bus.request(register, answer, newRequestContext())),
+      );
+      const refused = outcomes
+        .filter((outcome) => outcome.status === 'rejected')
+        .map((outcome) => (outcome.reason as { reason: string }).reason);
+      expect(refused).toEqual(Array.from({ length: 63 }, () => 'challenge_invalid'));
+      expect(await reasonOf(harness.bus.request(register, answer, newRequestContext()))).toBe('challenge_invalid');
+      expect(await countAccounts()).toBe(before + 1);
+    }
   });
 
   it('gives one account and one key to a wallet that registers 16 times at once, in any spelling', async () => {
-    const wallet = evmTestWallet();
-    const spellings = [wallet.address, wallet.address.toLowerCase(), `0x${wallet.address.slice(2).toUpperCase()}`];
-    const answers = await Promise.all(
-      Array.from({ length: 16 }, async (_, index) => {
-        const walletAddress = spellings[index % spellings.length]!;
-        const { message, nonce, pow } = await harness.challenge({ address: walletAddress });
-        return { wallet_address: walletAddress, signature: await wallet.sign(message), nonce, pow_nonce: solve(pow) };
-      }),
-    );
-    const outcomes = await Promise.allSettled(
-      answers.map((answer) => harness.bus.request(register, answer, newRequestContext())),
-    );
-    const registered = outcomes.filter((outcome) => outcome.status === 'fulfilled');
-    const refused = outcomes
-      .filter((outcome) => outcome.status === 'rejected')
-      .map((outcome) => (outcome.reason as { reason: string }).reason);
-    expect(registered).toHaveLength(1);
-    expect(refused).toEqual(Array.from({ length: 15 }, () => 'wallet_already_registered'));
-    const rows = await harness.db.inspect(
-      'SELECT k.id FROM identity.wallets w JOIN identity.api_keys k USING (account_id) WHERE w.address = $1',
-      [wallet.address],
-    );
-    expect(rows).toHaveLength(1);
-    expect(await reasonOf(harness.register({ ...wallet, address: spellings[1]! }))).toBe('wallet_already_registered');
+    for (let n = 0; n < countOf('registrations'); n += 1) {
+      const wallet = evmTestWallet();
+      const spellings = [wallet.address, wallet.address.toLowerCase(), `0x${wallet.address.slice(2).toUpperCase()}`];
+      const answers = await Promise.all(
+        Array.from({ length: 16 }, async (_, index) => {
+          const walletAddress = spellings[index % spellings.length]!;
+          const { message, nonce, pow } = await harness.challenge({ address: walletAddress });
+          return { wallet_address: walletAddress, signature: await wallet.sign(message), nonce, pow_nonce: solve(pow) };
+        }),
+      );
+      const outcomes = await Promise.allSettled(
+        answers.map((answer) => harness.bus.request(register, answer, newRequestContext())),
+      );
+      const registered = outcomes.filter((outcome) => outcome.status === 'fulfilled');
+      const refused = outcomes
+        .filter((outcome) => outcome.status === 'rejected')
+        .map((outcome) => (outcome.reason as { reason: string }).reason);
+      expect(registered).toHaveLength(1);
+      expect(refused).toEqual(Array.from({ length: 15 }, () => 'wallet_already_registered'));
+      const rows = await harness.db.inspect(
+        'SELECT k.id FROM identity.wallets w JOIN identity.api_keys k USING (account_id) WHERE w.address = $1',
+        [wallet.address],
+      );
+      expect(rows).toHaveLength(1);
+      expect(await reasonOf(harness.register({ ...wallet, address: spellings[1]! }))).toBe('wallet_already_registered');
+    }
   });
 
   it('refuses the answer to a challenge of any other purpose', async () => {

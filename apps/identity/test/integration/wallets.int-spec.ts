@@ -1,3 +1,4 @@
+import { countOf } from '@market/test-servers/threats';
 import {
   findPaidSeller,
   findPayerWallet,
@@ -192,7 +193,7 @@ describe('wallets', () => {
   });
 
   it('always leave one that can recover, under 64 changes at once', async () => {
-    for (let round = 0; round < 3; round += 1) {
+    for (let round = 0; round < countOf('lastWallets'); round += 1) {
       agent = await harness.agent();
       const ids = [
         await firstId(),

@@ -37,6 +37,7 @@ export type WorkProof = z.output<typeof workProof>;
 
 interface ChallengeOptions {
   agentId?: string;
+  claimCode?: string;
   chainId?: number;
   by?: Known;
 }
@@ -96,10 +97,10 @@ export async function startIdentity(
     await transport.connect('payments-ledger', topology['payments-ledger']),
     topology['payments-ledger'],
   );
-  const challenge: IdentityHarness['challenge'] = ({ address }, purpose, { by, agentId, chainId } = {}) =>
+  const challenge: IdentityHarness['challenge'] = ({ address }, purpose, { by, agentId, claimCode, chainId } = {}) =>
     bus.request(
       createChallenge,
-      { wallet_address: address, purpose, agent_id: agentId, chain_id: chainId },
+      { wallet_address: address, purpose, agent_id: agentId, claim_code: claimCode, chain_id: chainId },
       newRequestContext({ principal: by?.context.principal }),
     );
   const answer = async (wallet: TestWallet, purpose: ChallengePurpose, more?: ChallengeOptions) => {

@@ -1,6 +1,7 @@
-import type { BalanceView } from '@market/contracts/payments-ledger';
+import type { InputOf } from '@market/contracts';
+import { getBalance, type BalanceView } from '@market/contracts/payments-ledger';
 import type { Micros } from '@market/kernel';
-import { principalOf, type RequestContext } from '@market/messaging';
+import { HandleRequest, principalOf, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
@@ -42,7 +43,8 @@ export class BalanceQuery {
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
-  async get(context: RequestContext): Promise<BalanceView> {
+  @HandleRequest(getBalance)
+  async get(_input: InputOf<typeof getBalance>, context: RequestContext): Promise<BalanceView> {
     const { accountId } = principalOf(context);
     const { feeCreditLimitMicros, feeGraceDays } = this.config;
     const [rows, [fees], [known], payouts] = await Promise.all([

@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { BalanceQuery } from './balance.query.js';
-import { BooksMessageController } from './books.message-controller.js';
+import { CheckpointBooks } from './checkpoint-books.job.js';
 import { LedgerQuery } from './ledger.query.js';
 import { PurchaseEvidenceQuery } from './purchase-evidence.query.js';
 import { ReceiptSigner } from './receipt-signer.js';
@@ -10,7 +10,6 @@ import { ReceiptsQuery } from './receipts.query.js';
 import { ReportBooks } from './report-books.query.js';
 
 @Module({
-  controllers: [BooksMessageController],
   providers: [
     ReceiptsQuery,
     LedgerQuery,
@@ -18,6 +17,7 @@ import { ReportBooks } from './report-books.query.js';
     ReportBooks,
     StatementQuery,
     PurchaseEvidenceQuery,
+    CheckpointBooks,
     {
       provide: ReceiptSigner,
       useFactory: ({ signingKeys }: PaymentsLedgerConfig) => ReceiptSigner.load(signingKeys),

@@ -1,7 +1,7 @@
-import type { listLedger } from '@market/contracts/payments-ledger';
+import { listLedger } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { centsNumber } from '@market/kernel';
-import { principalOf, type RequestContext } from '@market/messaging';
+import { HandleRequest, principalOf, type RequestContext } from '@market/messaging';
 import { Database, pageOfRows, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { ENTRY_ID, positionOf, transactionIdOf } from '../journal/entry-ids.js';
@@ -26,10 +26,15 @@ interface EntryRow {
   transaction_hash: string | null;
   network: string;
   wallet: string | null;
+  unit: string | null;
+  units: string | null;
   recorded_at: Date;
 }
 
-/** SQL: what the account of posting `o` held after it, from the snapshot before it. Its owner has few accounts. */
+/**
+ * SQL: what the account of posting `o` held after it: the snapshot before it and the postings since, which are found by
+ * their owner, because an owner has few accounts.
+ */
 const BALANCE_AFTER = `
   SELECT coalesce(max(s.balance_micros), 0)
     + coalesce(sum(CASE b.direction WHEN 'credit' THEN b.amount_micros ELSE -b.amount_micros END), 0)
@@ -45,19 +50,20 @@ const JOINED = `postings o JOIN journal_transactions t ON t.sequence = o.sequenc
 const MATCHING = `WHERE o.owner_id = $1 AND ($2::text IS NULL OR o.type = $2) AND ($3::text IS NULL OR o.direction = $3)
      AND ($4::uuid IS NULL OR p.listing_id = $4)
      AND ($5::timestamptz IS NULL OR t.recorded_at >= $5) AND ($6::timestamptz IS NULL OR t.recorded_at < $6)`;
-const statement = (place: string): string =>
+const statement = (cursorCondition: string): string =>
   `SELECT ${ENTRY_ID} AS id, t.id AS transaction_id, o.type, o.account, o.direction, o.amount_micros,
      (${BALANCE_AFTER}) AS balance_after_micros,
      p.listing_id, p.listing_name, p.listing_slug, p.id AS payment_id, p.gateway_request_id, t.recorded_at,
+     p.usage ->> 'unit' AS unit, p.units,
      CASE WHEN x.id IS NULL THEN coalesce(p.transaction_hash, y.transaction_hash) ELSE x.transaction_hash END AS transaction_hash,
      CASE WHEN x.id IS NULL THEN coalesce(p.network, y.network) ELSE x.network END AS network,
      CASE WHEN x.id IS NULL THEN coalesce(p.pay_to, y.wallet) ELSE x.wallet END AS wallet,
      (SELECT r.id FROM receipts r WHERE r.sequence = o.sequence AND r.recipient_id = o.owner_id) AS receipt_id
-   FROM ${JOINED} LEFT JOIN refunds x ON ${REFUND_PAID} ${MATCHING} ${place}
+   FROM ${JOINED} LEFT JOIN refunds x ON ${REFUND_PAID} ${MATCHING} ${cursorCondition}
    ORDER BY o.sequence DESC, o.position DESC LIMIT $7::int + 1 OFFSET $8`;
 const list = sql('ledger.list', statement(''));
-const listBehind = sql(
-  'ledger.list-behind',
+const listAfterCursor = sql(
+  'ledger.list-after-cursor',
   statement(
     `AND (o.sequence, o.position) < (
       (SELECT sequence FROM journal_transactions WHERE id = $9), $10::int)`,
@@ -70,6 +76,7 @@ const count = sql('ledger.count', `SELECT count(*)::int AS total FROM ${JOINED} 
 export class LedgerQuery {
   constructor(private readonly database: Database) {}
 
+  @HandleRequest(listLedger)
   async list(input: InputOf<typeof listLedger>, context: RequestContext): Promise<OutputOf<typeof listLedger>> {
     const filter = [
       principalOf(context).accountId,
@@ -83,7 +90,13 @@ export class LedgerQuery {
     const [found, [counted]] = await Promise.all([
       cursor === undefined
         ? this.database.query<EntryRow>(list, [...filter, limit, (input.page - 1) * limit])
-        : this.database.query<EntryRow>(listBehind, [...filter, limit, 0, transactionIdOf(cursor), positionOf(cursor)]),
+        : this.database.query<EntryRow>(listAfterCursor, [
+            ...filter,
+            limit,
+            0,
+            transactionIdOf(cursor),
+            positionOf(cursor),
+          ]),
       this.database.query<{ total: number }>(count, filter),
     ]);
     const { rows, nextCursor } = pageOfRows(found, limit);
@@ -106,6 +119,7 @@ function toEntry(row: EntryRow): Entry {
     transaction_hash: row.transaction_hash,
     network: row.network,
     wallet: row.wallet,
+    usage: row.units === null ? null : { unit: row.unit!, units: Number(row.units) },
     created_at: row.recorded_at.toISOString(),
   };
 }

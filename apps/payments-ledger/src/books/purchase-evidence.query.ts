@@ -1,5 +1,6 @@
-import type { getPurchaseEvidence } from '@market/contracts/payments-ledger';
+import { getPurchaseEvidence } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
+import { HandleRequest } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
@@ -18,6 +19,7 @@ const find = sql(
 export class PurchaseEvidenceQuery {
   constructor(private readonly database: Database) {}
 
+  @HandleRequest(getPurchaseEvidence)
   async find({
     buyerId,
     listingId,

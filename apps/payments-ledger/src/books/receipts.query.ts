@@ -1,7 +1,7 @@
-import { getReceipt, getReceiptProof, listReceipts } from '@market/contracts/payments-ledger';
+import { getReceipt, getReceiptProof, listReceipts, listSigningKeys } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { feeRateNumber, formatDecimal, usdNumber } from '@market/kernel';
-import { principalOf, refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, pageOfRows, sql } from '@market/persistence';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Inject, Injectable, Logger } from '@nestjs/common';
@@ -22,6 +22,8 @@ interface ReceiptRow {
   currency: string;
   decimals: number;
   amount_base_units: string;
+  unit: string | null;
+  units: string | null;
   transaction_hash: string | null;
   listing_id: string;
   listing_name: string;
@@ -47,7 +49,9 @@ interface ReceiptDetailRow extends ReceiptRow {
 }
 
 const columns = `r.id, r.payment_id, r.recipient_type, p.gross_micros, p.fee_bps, p.fee_micros, p.net_micros, p.currency,
-  p.decimals, p.amount_base_units, p.transaction_hash, p.listing_id, p.listing_name, p.listing_slug, r.created_at`;
+  p.decimals,
+  CASE WHEN p.usage IS NULL THEN p.amount_base_units ELSE least(p.amount_base_units, p.received_base_units) END AS amount_base_units,
+  p.usage ->> 'unit' AS unit, p.units, p.transaction_hash, p.listing_id, p.listing_name, p.listing_slug, r.created_at`;
 /** The highest bigint. */
 const BEHIND_ALL = '9223372036854775807';
 const list = sql(
@@ -87,6 +91,7 @@ export class ReceiptsQuery {
     this.issuer = publicUrl;
   }
 
+  @HandleRequest(listReceipts)
   async list(
     { role, page, limit, cursor }: InputOf<typeof listReceipts>,
     context: RequestContext,
@@ -106,6 +111,7 @@ export class ReceiptsQuery {
     return { items: rows.map(toView), total: counted!.total, nextCursor };
   }
 
+  @HandleRequest(getReceipt)
   async get({ receiptId }: InputOf<typeof getReceipt>, context: RequestContext): Promise<OutputOf<typeof getReceipt>> {
     const row = await this.find(receiptId, context);
     const refunds = row.refunds.map(({ micros, ...refund }) => ({ ...refund, amount: toUsdAmount(BigInt(micros)) }));
@@ -118,7 +124,13 @@ export class ReceiptsQuery {
     };
   }
 
+  @HandleRequest(listSigningKeys)
+  listKeys(): OutputOf<typeof listSigningKeys> {
+    return { keys: this.signer.publicKeys };
+  }
+
   /** Reads the claims, which never change, from the books each time. If the books were altered, it signs nothing. */
+  @HandleRequest(getReceiptProof)
   async prove(
     { receiptId }: InputOf<typeof getReceiptProof>,
     context: RequestContext,
@@ -130,7 +142,7 @@ export class ReceiptsQuery {
       throw refuse(getReceiptProof, 'receipt_unlike_books', {});
     }
     const claims = this.toClaims(receipt);
-    return { jws: await this.signer.sign(claims), claims };
+    return { jws: this.signer.sign(claims), claims };
   }
 
   private async find(receiptId: string, context: RequestContext): Promise<ReceiptDetailRow> {
@@ -177,6 +189,7 @@ function toView(row: ReceiptRow): OutputOf<typeof listReceipts>['items'][number]
       amount: formatDecimal(BigInt(row.amount_base_units), row.decimals),
       amount_base_units: row.amount_base_units,
     },
+    ...(row.unit !== null && { usage: { unit: row.unit, units: Number(row.units) } }),
     transaction_hash: row.transaction_hash ?? '',
     listing: { id: row.listing_id, name: row.listing_name, slug: row.listing_slug },
     created_at: row.created_at.toISOString(),

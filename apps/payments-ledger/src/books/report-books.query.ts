@@ -1,6 +1,7 @@
-import type { reportBooks } from '@market/contracts/payments-ledger';
+import { reportBooks } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import type { Micros } from '@market/kernel';
+import { HandleRequest } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { toUsdAmount } from '../fees/usd-amount.js';
@@ -44,6 +45,7 @@ type Movement = Record<(typeof MOVED)[number] | (typeof DUE)[number], string> &
 export class ReportBooks {
   constructor(private readonly database: Database) {}
 
+  @HandleRequest(reportBooks)
   async get({ month, sellerId }: InputOf<typeof reportBooks>): Promise<OutputOf<typeof reportBooks>> {
     const rows = await this.database.query<Movement>(movements, [sellerId ?? null, month ?? null]);
     const due = new Map<string, Record<(typeof DUE)[number], Micros>>();

@@ -1,6 +1,7 @@
 import type { InputOf, OutputOf } from '@market/contracts';
-import type { getStatement } from '@market/contracts/payments-ledger';
-import { principalOf, type RequestContext } from '@market/messaging';
+import { getStatement, statementPeriod } from '@market/contracts/payments-ledger';
+import { invariant } from '@market/kernel';
+import { HandleRequest, principalOf, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { toUsdAmount } from '../fees/usd-amount.js';
@@ -29,7 +30,7 @@ const moved = (direction: 'debit' | 'credit', condition: string): string =>
   `coalesce(sum(o.amount_micros) FILTER (WHERE t.recorded_at < $3 AND o.direction = '${direction}' AND ${condition}), 0)`;
 
 /**
- * Balances are computed backwards from the current ones, so the cost of a month depends on what was recorded since it
+ * Balances are computed backwards from the current ones, so the cost of a period depends on what was recorded since it
  * began.
  */
 const summed = sql(
@@ -52,7 +53,7 @@ const summed = sql(
    WHERE a.owner_id = $1 GROUP BY a.address, a.balance_micros ORDER BY a.address`,
 );
 
-/** One month of the caller's ledger. */
+/** One period of the caller's ledger. */
 @Injectable()
 export class StatementQuery {
   constructor(
@@ -60,13 +61,14 @@ export class StatementQuery {
     private readonly ledger: LedgerQuery,
   ) {}
 
+  @HandleRequest(getStatement)
   async get(
     { month, ...page }: InputOf<typeof getStatement>,
     context: RequestContext,
   ): Promise<OutputOf<typeof getStatement>> {
-    const [year, number] = month.split('-').map(Number) as [number, number];
-    const from = new Date(Date.UTC(year, number - 1)).toISOString();
-    const to = new Date(Date.UTC(year, number)).toISOString();
+    const period = statementPeriod(month);
+    invariant(period, 'the input was checked');
+    const { from, to } = period;
     const [rows, entries] = await Promise.all([
       this.database.query<AccountRow>(summed, [principalOf(context).accountId, from, to]),
       this.ledger.list({ ...page, from, to }, context),

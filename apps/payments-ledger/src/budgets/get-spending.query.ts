@@ -1,6 +1,7 @@
 import type { InputOf, OutputOf } from '@market/contracts';
-import type { getSpending } from '@market/contracts/payments-ledger';
+import { getSpending } from '@market/contracts/payments-ledger';
 import { invariant, usdNumber } from '@market/kernel';
+import { HandleRequest, principalOf, type RequestContext } from '@market/messaging';
 import { Database } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { readSpending, type SpendingRow } from './spending.js';
@@ -11,7 +12,9 @@ type Output = OutputOf<typeof getSpending>;
 export class GetSpending {
   constructor(private readonly database: Database) {}
 
-  async execute({ budgetId }: InputOf<typeof getSpending>, accountId: string): Promise<Output> {
+  @HandleRequest(getSpending)
+  async execute({ budgetId }: InputOf<typeof getSpending>, context: RequestContext): Promise<Output> {
+    const { accountId } = principalOf(context);
     const rows = await this.database.query<SpendingRow>(readSpending, [[budgetId], accountId, null]);
     const [day, month] = [rows.find(({ period }) => period === 'day'), rows.find(({ period }) => period === 'month')];
     invariant(day && month, 'every budget has a day and a month');

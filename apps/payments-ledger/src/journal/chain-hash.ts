@@ -12,7 +12,7 @@ type Value = string | null;
 export const TRANSACTION = ['id', 'reason', 'payment_id', 'recorded_at'] as const;
 /**
  * The columns of a payment that receipts and ledger entries show, and from which its amounts are computed. None of them
- * changes once the payment is in the journal.
+ * changes once the payment is in the journal, but those of `BY_USE`.
  */
 export const PAYMENT = [
   'id',
@@ -34,8 +34,13 @@ export const PAYMENT = [
   'fee_micros',
   'net_micros',
   'fee_bps',
+  'quoted_micros',
+  'usage',
+  'units',
   'transaction_hash',
 ] as const;
+/** What is known of a call that costs what it uses only when it is sold, so that no other entry binds it. */
+export const BY_USE = ['gross_micros', 'fee_micros', 'net_micros', 'units'];
 /** The columns of a transfer by which the operator paid a seller. */
 export const PAYOUT = [
   'id',
@@ -48,6 +53,8 @@ export const PAYOUT = [
   'confirmed_at',
 ] as const;
 export const POSTING = ['position', 'account', 'owner_id', 'type', 'direction', 'amount_micros'] as const;
+/** The columns of other tables that belong to a sale: the time of completion, and the wallet that signed, if any. */
+const SALE = ['completed_at', 'payer'] as const;
 /** The columns of a journal transaction that only a call has. */
 export const EXCHANGE = ['request_digest', 'response_digest', 'seller_status_code'] as const;
 
@@ -70,34 +77,54 @@ export interface RecordedTransaction extends Row<(typeof TRANSACTION)[number]> {
   postings: readonly PostingFacts[];
 }
 
+/** The facts of a sale that are not in its payment. */
+type SaleFacts = Row<(typeof SALE)[number]> & ExchangeFacts;
+
+/** All bound values in a fixed order: those of the rows, null where there is no such row, and those of each posting. */
+export interface BoundValues {
+  rows: Value[];
+  postings: Value[][];
+}
+
+export function boundValues({
+  payment,
+  payout,
+  sale,
+  refund,
+  postings,
+  ...transaction
+}: RecordedTransaction): BoundValues {
+  const rows: Value[] = [];
+  addValues(rows, TRANSACTION, transaction);
+  addValues(rows, PAYMENT, payment?.usage && !sale ? withoutUse(payment) : payment);
+  addValues(rows, SALE, sale);
+  addValues(rows, EXCHANGE, sale);
+  addValues(rows, PAYOUT, payout);
+  addValues(rows, REFUND, refund);
+  return {
+    rows,
+    postings: postings.map((posting) => {
+      const values: Value[] = [];
+      addValues(values, POSTING, posting);
+      return values;
+    }),
+  };
+}
+
+const withoutUse = (payment: PaymentFacts): PaymentFacts => ({
+  ...payment,
+  ...(Object.fromEntries(BY_USE.map((column) => [column, null])) as Partial<PaymentFacts>),
+});
+
 /**
- * The facts of a sale that are not in its payment: the time of completion, the wallet that signed the payment, if any,
- * and what a call exchanged.
+ * SHA-256 over all bound values of a transaction and over their checksums. PostgreSQL computes the same from the stored
+ * rows (`recorded-transaction.ts`), so that `books verify` reads nothing but what does not fit.
  */
-interface SaleFacts extends ExchangeFacts {
-  completed_at: unknown;
-  payer: unknown;
-}
-
-/** All bound values in a fixed order. Postings come last, because their number varies. */
-export function boundValues(transaction: RecordedTransaction): Value[] {
-  const { payment, payout, sale, refund, postings } = transaction;
-  const values: Value[] = [];
-  addValues(values, TRANSACTION, transaction);
-  if (payment) addValues(values, PAYMENT, payment);
-  if (payout) addValues(values, PAYOUT, payout);
-  if (sale) {
-    values.push(textOf(sale.completed_at), textOf(sale.payer));
-    addValues(values, EXCHANGE, sale);
-  }
-  if (refund) addValues(values, REFUND, refund);
-  for (const posting of postings) addValues(values, POSTING, posting);
-  return values;
-}
-
-/** SHA-256 over all bound values of a transaction. */
-export function digestOf(values: readonly Value[]): Buffer {
-  return createHash('sha256').update(JSON.stringify(values)).digest();
+export function digestOf({ rows, postings }: BoundValues, checksums: Buffer): Buffer {
+  return createHash('sha256')
+    .update(Buffer.concat([rows, ...postings].map(recordOf)))
+    .update(checksums)
+    .digest();
 }
 
 /**
@@ -111,47 +138,93 @@ export function linkOf(previous: Buffer, digests: readonly Buffer[]): Buffer {
 }
 
 /**
- * Two bytes for each value, stored with the digest. The digest shows that something was changed; the checksums show
- * which value.
+ * Two bytes for each value, stored with the digest: the digest shows that something was changed, the checksums show
+ * which value. The values of rows end with the last that is not null, and their number comes first.
  */
-export function checksumsOf(values: readonly Value[]): Buffer {
-  const checksums = Buffer.allocUnsafe(values.length * 2);
-  values.forEach((value, index) => checksums.writeUInt16BE(checksum(value), index * 2));
+export function checksumsOf({ rows, postings }: BoundValues): Buffer {
+  const kept = rows.slice(0, rows.findLastIndex((value) => value !== null) + 1);
+  const values = [kept, ...postings].flat();
+  const checksums = Buffer.allocUnsafe(1 + values.length * 2);
+  checksums.writeUInt8(kept.length);
+  values.forEach((value, index) => checksums.writeUInt16BE(checksum(value), 1 + index * 2));
   return checksums;
 }
 
 /** The columns whose values do not match the stored checksums. */
-export function changedColumns(transaction: RecordedTransaction, checksums: Buffer): string[] {
-  const columns = boundColumns(transaction);
-  const values = boundValues(transaction);
-  const kept = checksums.length / 2;
-  const changed = columns.filter(
-    (_column, index) => index >= kept || checksum(values[index]!) !== checksums.readUInt16BE(index * 2),
+export function changedColumns({ rows, postings }: BoundValues, checksums: Buffer): string[] {
+  const stored = Array.from({ length: Math.floor((checksums.length - 1) / 2) }, (_, index) =>
+    checksums.readUInt16BE(1 + index * 2),
   );
-  return kept > columns.length ? [...changed, 'postings'] : changed;
+  const ofRows = stored.splice(0, checksums[0] ?? 0);
+  const changed = COLUMNS.filter((_column, index) => checksum(rows[index]!) !== (ofRows[index] ?? 0));
+  const columns = postings.flatMap((_posting, index) => named(`postings[${index}]`, POSTING));
+  const values = postings.flat();
+  changed.push(...columns.filter((_column, index) => checksum(values[index]!) !== stored[index]));
+  return stored.length > columns.length ? [...changed, 'postings'] : changed;
 }
 
-function boundColumns({ payment, payout, postings, sale, refund }: RecordedTransaction): string[] {
-  const named = (row: string, columns: readonly string[]): string[] => columns.map((column) => `${row}.${column}`);
-  return [
-    ...named('journal_transactions', TRANSACTION),
-    ...(payment ? named('payments', PAYMENT) : []),
-    ...(payout ? named('payouts', PAYOUT) : []),
-    ...(sale ? ['payments.completed_at', 'authorizations.payer', ...named('journal_transactions', EXCHANGE)] : []),
-    ...(refund ? named('refunds', REFUND) : []),
-    ...postings.flatMap((_posting, index) => named(`postings[${index}]`, POSTING)),
-  ];
+const named = (row: string, columns: readonly string[]): string[] => columns.map((column) => `${row}.${column}`);
+const COLUMNS = [
+  ...named('journal_transactions', TRANSACTION),
+  ...named('payments', PAYMENT),
+  'payments.completed_at',
+  'authorizations.payer',
+  ...named('journal_transactions', EXCHANGE),
+  ...named('payouts', PAYOUT),
+  ...named('refunds', REFUND),
+];
+
+function addValues<Column extends string>(
+  values: Value[],
+  columns: readonly Column[],
+  row: Row<Column> | null | undefined,
+): void {
+  for (const column of columns) values.push(textOf(row?.[column]));
 }
 
-function addValues<Column extends string>(values: Value[], columns: readonly Column[], row: Row<Column>): void {
-  for (const column of columns) values.push(textOf(row[column]));
+/** The object id of PostgreSQL's type `text`. */
+const TEXT = 25;
+const NULL = -1;
+
+/** What PostgreSQL's `record_send` makes of a row of texts: their number, and of each its type, its length and itself. */
+function recordOf(values: readonly Value[]): Buffer {
+  const lengths = values.map((value) => (value === null ? NULL : Buffer.byteLength(value)));
+  const record = Buffer.allocUnsafe(4 + lengths.reduce((size, length) => size + 8 + Math.max(length, 0), 0));
+  let at = record.writeInt32BE(values.length);
+  values.forEach((value, index) => {
+    at = record.writeInt32BE(TEXT, at);
+    at = record.writeInt32BE(lengths[index]!, at);
+    if (value !== null) at += record.write(value, at);
+  });
+  return record;
 }
 
-/** A digest as hex, a time as milliseconds since 1970, any other value as its text. */
+/** The rows of texts of which PostgreSQL made these bytes. */
+export function recordsIn(bytes: Buffer): Value[][] {
+  const records: Value[][] = [];
+  for (let at = 0; at < bytes.length;) {
+    const values: Value[] = [];
+    const end = bytes.readInt32BE(at);
+    for (at += 4; values.length < end;) {
+      const length = bytes.readInt32BE(at + 4);
+      at += 8;
+      values.push(length === NULL ? null : bytes.toString('utf8', at, at + length));
+      at += Math.max(length, 0);
+    }
+    records.push(values);
+  }
+  return records;
+}
+
+/**
+ * A digest as hex, a time as milliseconds since 1970, of the tiers of a call what is counted, any other value as its text.
+ * The tiers themselves follow from the charge: `books verify` compares the two.
+ */
 function textOf(value: unknown): Value {
   if (typeof value === 'string') return value;
   if (value === null || value === undefined) return null;
   if (Buffer.isBuffer(value)) return value.toString('hex');
+  if (typeof value === 'object' && 'unit' in value) return String(value.unit);
   return value instanceof Date ? value.getTime().toString() : String(value as string | number | bigint);
 }
 

@@ -129,6 +129,7 @@ function toRows({ entry, payment, payout, sale, refund }: JournalRecord, place: 
     refund,
     postings: lines,
   });
+  const checksums = checksumsOf(values);
   const row = {
     place,
     id,
@@ -136,8 +137,8 @@ function toRows({ entry, payment, payout, sale, refund }: JournalRecord, place: 
     payment_id: entry.paymentId,
     payout_id: entry.payoutId ?? null,
     ...exchange,
-    digest: digestOf(values),
-    checksums: checksumsOf(values),
+    digest: digestOf(values, checksums),
+    checksums,
   };
   return { row, lines };
 }

@@ -1,3 +1,4 @@
+import { countOf, TEST_SEED } from '@market/test-servers/threats';
 import { splitFee } from '@market/kernel';
 import fc from 'fast-check';
 import type { Payee } from '../rails/payment-rail.js';
@@ -51,7 +52,7 @@ describe.each(
           ...[reason, gross, -gross, indebted ? gross : money.net, money.fee, indebted ? -money.fee : 0n],
         ]);
       }),
-      { numRuns: 5_000 },
+      { seed: TEST_SEED, numRuns: countOf('postings') },
     );
   });
 

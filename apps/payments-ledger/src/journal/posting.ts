@@ -55,7 +55,7 @@ export const FEES_PAID = 'fees_paid';
 export const PAID_OUT = 'paid_out';
 
 /** The reason of an entry that records a debt to a buyer. */
-export type RefundReason = 'not_delivered' | 'paid_late' | 'overpaid';
+export type RefundReason = 'not_delivered' | 'paid_late' | 'overpaid' | 'unused';
 
 export const DEBTORS = ['seller', 'operator'] as const;
 export type Debtor = (typeof DEBTORS)[number];

@@ -1,21 +1,39 @@
-import { sql, type Tx } from '@market/persistence';
-import { boundValues, changedColumns, digestOf, GENESIS, linkOf } from './chain-hash.js';
+import { batchSql, sql, type Tx } from '@market/persistence';
+import { changedColumns, digestOf, checksumsOf, GENESIS, linkOf, recordsIn } from './chain-hash.js';
 import { FEES_PAID, SALE_REASONS } from './posting.js';
-import { recordedTransactions, toRecorded, type RecordedRow } from './recorded-transaction.js';
+import { IS_CHANGED, recordedTransactions, SIGNED } from './recorded-transaction.js';
 
 export interface JournalProblem {
-  kind: 'chain_broken' | 'unbalanced' | 'balance_wrong' | 'total_not_zero';
-  /** The id of a journal transaction, the address of an account, or `journal`. */
+  kind: 'chain_broken' | 'unbalanced' | 'balance_wrong' | 'total_not_zero' | 'checkpoint_wrong';
+  /** The id of a journal transaction, the address of an account, a checkpoint, or `journal`. */
   subject: string;
   detail: string;
 }
 
+/** A place between two groups of the journal, and the link of the chain there. */
+export interface Place {
+  sequence: number;
+  link: Buffer;
+}
+export const BEGINNING: Place = { sequence: 0, link: GENESIS };
+
 const head = sql('journal.head', 'SELECT sequence, link FROM journal_head');
-const page = sql(
-  'journal.page',
-  `${recordedTransactions} WHERE t.sequence > $1 AND t.sequence <= $2 ORDER BY t.sequence LIMIT $3`,
+/**
+ * A page of the chain: its digests, one after the other, its sequences if any is missing, the links with their places,
+ * the transactions that are not as they were recorded, and the payments whose transaction is no ordinary sale.
+ */
+const page = batchSql(
+  `WITH recorded AS (${recordedTransactions((sequence) => `${sequence} > $1 AND ${sequence} <= $2`)})
+   SELECT coalesce(string_agg(digest, '' ORDER BY sequence), '') AS digests,
+     CASE WHEN count(*) < $2 - $1 THEN coalesce(array_agg(sequence ORDER BY sequence), '{}') END AS sequences,
+     coalesce(array_agg(sequence ORDER BY sequence) FILTER (WHERE link IS NOT NULL), '{}') AS places,
+     coalesce(array_agg(link ORDER BY sequence) FILTER (WHERE link IS NOT NULL), '{}') AS links,
+     coalesce(array_agg(sequence ORDER BY sequence) FILTER (WHERE ${IS_CHANGED} OR sum <> 0 OR number < 2), '{}') AS wrong,
+     coalesce(array_agg(payment_id) FILTER (WHERE payment_id IS NOT NULL AND NOT is_sold), '{}') AS others
+   FROM recorded`,
 );
-const SIGNED = `CASE direction WHEN 'credit' THEN amount_micros ELSE -amount_micros END`;
+const recordedAt = batchSql(recordedTransactions((sequence) => `${sequence} = ANY($1::bigint[])`));
+const ids = batchSql('SELECT sequence, id FROM journal_transactions WHERE sequence = ANY($1::bigint[])');
 const wrongBalances = sql(
   'journal.wrong-balances',
   `WITH summed AS (
@@ -36,15 +54,17 @@ const wrongSnapshots = sql(
      ) moved
    ) running WHERE stored <> summed ORDER BY account, sequence`,
 );
-const orphans = sql(
-  'journal.orphans',
+const orphans = batchSql(
   `SELECT DISTINCT o.sequence FROM postings o
-   WHERE o.sequence <= $1 AND NOT EXISTS (SELECT 1 FROM journal_transactions t WHERE t.sequence = o.sequence) ORDER BY 1`,
+   WHERE o.sequence > $1 AND o.sequence <= $2
+     AND NOT EXISTS (SELECT 1 FROM journal_transactions t WHERE t.sequence = o.sequence) ORDER BY 1`,
 );
 const saleOf = sql(
   'journal.sale-of-payment',
-  `${recordedTransactions}
-   WHERE t.payment_id = $1 AND t.reason IN (${[...SALE_REASONS, FEES_PAID].map((reason) => `'${reason}'`).join(', ')})`,
+  recordedTransactions(
+    (sequence) => `${sequence} IN (SELECT sequence FROM journal_transactions WHERE payment_id = $1
+      AND reason IN (${[...SALE_REASONS, FEES_PAID].map((reason) => `'${reason}'`).join(', ')}))`,
+  ),
 );
 const total = sql('journal.total', 'SELECT coalesce(sum(balance_micros), 0) AS total FROM accounts');
 
@@ -52,8 +72,8 @@ const total = sql('journal.total', 'SELECT coalesce(sum(balance_micros), 0) AS t
  * Reads the whole journal and reports every inconsistency. It can run while the services run: it does not read entries
  * recorded after it began, and it compares balances and sums in one statement.
  */
-export async function verifyJournal(database: Pick<Tx, 'query'>, pageSize = 1_000): Promise<JournalProblem[]> {
-  const problems = await verifyChain(database, pageSize);
+export async function verifyJournal(database: Pick<Tx, 'query'>, pageSize?: number): Promise<VerifiedChain> {
+  const { problems, ...chain } = await verifyChain(database, BEGINNING, pageSize);
   const wrong = [
     ...(await database.query<WrongBalance>(wrongBalances)),
     ...(await database.query<WrongBalance>(wrongSnapshots)),
@@ -66,14 +86,29 @@ export async function verifyJournal(database: Pick<Tx, 'query'>, pageSize = 1_00
       detail: `${what} says ${stored}, its postings ${summed} micros`,
     });
   }
+  return { problems: [...problems, ...(await verifyTotal(database))], ...chain };
+}
+
+export interface VerifiedChain {
+  problems: JournalProblem[];
+  /** The places between which it was read. */
+  from: Place;
+  head: Place;
+  /** The payments to which transactions in between belong that are not the sale of a call, booked as it should be. */
+  others: string[];
+}
+
+export async function verifyTotal(database: Pick<Tx, 'query'>): Promise<JournalProblem[]> {
   const [sum] = await database.query<{ total: string }>(total);
-  if (BigInt(sum!.total) !== 0n)
-    problems.push({
-      kind: 'total_not_zero',
-      subject: 'journal',
-      detail: `all accounts together hold ${sum!.total} micros`,
-    });
-  return problems;
+  return BigInt(sum!.total) === 0n
+    ? []
+    : [
+        {
+          kind: 'total_not_zero',
+          subject: 'journal',
+          detail: `all accounts together hold ${sum!.total} micros`,
+        },
+      ];
 }
 
 interface WrongBalance {
@@ -83,51 +118,106 @@ interface WrongBalance {
   summed: string;
 }
 
-async function verifyChain(database: Pick<Tx, 'query'>, pageSize: number): Promise<JournalProblem[]> {
-  const problems: JournalProblem[] = [];
-  const report = (kind: JournalProblem['kind'], subject: string, detail: string): void =>
-    void problems.push({ kind, subject, detail });
-  const [last] = await database.query<{ sequence: string; link: Buffer }>(head);
-  let sequence = 0n;
-  let link: Buffer = GENESIS;
-  /** The digests of the transactions since the last link. */
-  let group: Buffer[] = [];
-  for (;;) {
-    const rows = await database.query<RecordedRow>(page, [sequence, last!.sequence, pageSize]);
-    for (const row of rows) {
-      const expected = sequence + 1n;
-      sequence = BigInt(row.sequence);
-      if (sequence !== expected) report('chain_broken', row.id, `sequence ${expected} is missing before ${sequence}`);
-      const changed = changedSince(row);
-      if (changed !== null) report('chain_broken', row.id, changed);
-      const wrong = unbalanced(row);
-      if (wrong !== null) report('unbalanced', row.id, wrong);
-      group.push(row.digest);
-      if (row.link === null) continue;
-      // Each link is verified against the recorded one before it, so that a change is reported once.
-      if (!linkOf(link, group).equals(row.link))
-        report(
-          'chain_broken',
-          row.id,
-          `its link does not follow from the one before it and the ${group.length} digests since then`,
-        );
-      [link, group] = [row.link, []];
-    }
-    if (rows.length < pageSize) break;
-  }
-  if (sequence !== BigInt(last!.sequence) || group.length > 0 || !link.equals(last!.link))
-    report('chain_broken', 'journal', `the chain ends at ${sequence}, its head says ${last!.sequence}`);
-  for (const row of await database.query<{ sequence: string }>(orphans, [last!.sequence]))
-    report('chain_broken', 'journal', `there are postings at ${row.sequence} and no transaction`);
-  return problems;
+interface Page {
+  digests: Buffer;
+  sequences: string[] | null;
+  places: string[];
+  links: Buffer[];
+  wrong: string[];
+  others: string[];
 }
 
-function unbalanced({ postings }: RecordedRow): string | null {
-  const sum = postings.reduce(
-    (total, { direction, amount_micros }) => total + BigInt(amount_micros) * (direction === 'credit' ? 1n : -1n),
-    0n,
-  );
-  return sum !== 0n || postings.length < 2 ? `${postings.length} postings that sum to ${sum} micros` : null;
+interface RecordedRow {
+  sequence: string;
+  id: string;
+  digest: Buffer;
+  checksums: Buffer;
+  rows: Buffer;
+  postings: Buffer;
+  number: string;
+  sum: string;
+}
+
+const DIGEST_BYTES = 32;
+/** PostgreSQL joins the rows of a page in the few megabytes that a statement may use. */
+const PAGE_SIZE = 4_000;
+/** Pages that PostgreSQL reads side by side. */
+export const PAGES_AT_A_TIME = 2;
+
+/**
+ * Verifies the transactions behind a place of the chain, up to its head: PostgreSQL compares the rows with their digests,
+ * and the links over the digests are computed here.
+ */
+export async function verifyChain(
+  database: Pick<Tx, 'query'>,
+  from: Place,
+  pageSize = PAGE_SIZE,
+): Promise<VerifiedChain> {
+  const found: { sequence: number | null; kind: JournalProblem['kind']; detail: string }[] = [];
+  const report = (kind: JournalProblem['kind'], sequence: number | null, detail: string): void =>
+    void found.push({ sequence, kind, detail });
+  const end = await findHead(database);
+  let { sequence, link } = from;
+  /** The digests of the transactions since the last link. */
+  let group: Buffer[] = [];
+  const others: string[] = [];
+  const add = async (start: number, { digests, sequences, places, links, wrong, ...page }: Page): Promise<void> => {
+    for (const payment of page.others) others.push(payment);
+    const linkAt = new Map(places.map((place, index) => [Number(place), links[index]!]));
+    const rows = wrong.length === 0 ? [] : await database.query<RecordedRow>(recordedAt, [wrong]);
+    const wrongAt = new Map(rows.map((row) => [Number(row.sequence), row]));
+    for (let index = 0; index * DIGEST_BYTES < digests.length; index += 1) {
+      const expected = sequence + 1;
+      sequence = sequences ? Number(sequences[index]) : start + index + 1;
+      if (sequence !== expected) report('chain_broken', sequence, `sequence ${expected} is missing before ${sequence}`);
+      const row = wrongAt.get(sequence);
+      const changed = row && changedSince(row);
+      if (changed) report('chain_broken', sequence, changed);
+      if (row && (row.sum !== '0' || Number(row.number) < 2))
+        report('unbalanced', sequence, `${row.number} postings that sum to ${row.sum} micros`);
+      group.push(digests.subarray(index * DIGEST_BYTES, (index + 1) * DIGEST_BYTES));
+      const recorded = linkAt.get(sequence);
+      if (!recorded) continue;
+      // Each link is verified against the recorded one before it, so that a change is reported once.
+      if (!linkOf(link, group).equals(recorded))
+        report(
+          'chain_broken',
+          sequence,
+          `its link does not follow from the one before it and the ${group.length} digests since then`,
+        );
+      [link, group] = [recorded, []];
+    }
+  };
+  for (let after = from.sequence; after < end.sequence; after += PAGES_AT_A_TIME * pageSize) {
+    const starts = Array.from({ length: PAGES_AT_A_TIME }, (_, index) => after + index * pageSize);
+    const pages = starts
+      .filter((start) => start < end.sequence)
+      .map(async (start) => {
+        const [read] = await database.query<Page>(page, [start, Math.min(start + pageSize, end.sequence)]);
+        return { start, read: read! };
+      });
+    for (const { start, read } of await Promise.all(pages)) await add(start, read);
+  }
+  if (sequence !== end.sequence || group.length > 0 || !link.equals(end.link))
+    report('chain_broken', null, `the chain ends at ${sequence}, its head says ${end.sequence}`);
+  for (const { sequence: at } of await database.query<{ sequence: string }>(orphans, [from.sequence, end.sequence]))
+    report('chain_broken', null, `there are postings at ${at} and no transaction`);
+  const known =
+    found.length === 0
+      ? []
+      : await database.query<{ sequence: string; id: string }>(ids, [found.flatMap(({ sequence: at }) => at ?? [])]);
+  const idAt = new Map(known.map((row) => [Number(row.sequence), row.id]));
+  const problems = found.map(({ sequence: at, kind, detail }) => ({
+    kind,
+    subject: at === null ? 'journal' : idAt.get(at)!,
+    detail,
+  }));
+  return { problems, from, head: end, others };
+}
+
+async function findHead(database: Pick<Tx, 'query'>): Promise<Place> {
+  const [row] = await database.query<{ sequence: string; link: Buffer }>(head);
+  return { sequence: Number(row!.sequence), link: row!.link };
 }
 
 /**
@@ -141,11 +231,11 @@ export async function verifySale(database: Pick<Tx, 'query'>, paymentId: string)
 }
 
 /** @returns what was changed since the transaction was recorded; null if nothing was. */
-function changedSince(row: RecordedRow): string | null {
-  const recorded = toRecorded(row);
-  const isWhole = digestOf(boundValues(recorded)).equals(row.digest);
-  const changed = changedColumns(recorded, row.checksums);
-  if (isWhole && changed.length === 0) return null;
+function changedSince({ sequence, rows, postings, digest, checksums }: RecordedRow): string | null {
+  const values = { rows: recordsIn(rows)[0]!, postings: recordsIn(postings) };
+  if (digestOf(values, checksums).equals(digest)) return null;
+  const isWhole = digestOf(values, checksumsOf(values)).equals(digest);
+  const changed = isWhole ? [] : changedColumns(values, checksums);
   const what = isWhole ? 'journal_transactions.checksums' : changed.join(', ') || 'journal_transactions.digest';
-  return `changed since it was recorded under ${row.sequence}: ${what}`;
+  return `changed since it was recorded under ${sequence}: ${what}`;
 }

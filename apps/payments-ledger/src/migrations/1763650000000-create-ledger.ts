@@ -1,34 +1,41 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { createCallQuotas } from './create-call-quotas.js';
 import { createJournal, makeAppendOnly, ROLE } from './create-journal.js';
 
 export class CreateLedger1763650000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await createPayments(runner);
+    await createOffers(runner);
     await createAuthorizations(runner);
     await createSpending(runner);
+    await createCallQuotas(runner);
     await createPayouts(runner);
     await createReconciliations(runner);
     await createJournal(runner);
     await createRefunds(runner);
     await createSubscriptions(runner);
-    await makeAppendOnly(runner, ['journal_transactions', 'postings', 'payouts']);
+    await makeAppendOnly(runner, ['journal_transactions', 'postings', 'payouts', 'checkpoints']);
     await protectPaidPayments(runner);
   }
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(
       `DROP VIEW receipts, balances;
-       DROP TABLE spending, subscriptions, refunds, postings, journal_transactions, journal_head, balance_snapshots,
-         balances_until, payouts, payout_wallets, reconciliations, fee_standings, accounts, payers, gas_accounts, authorizations,
-         sandbox_transfers, payments`,
+       DROP TABLE spending, call_quotas, subscriptions, refunds, postings, checkpoints, journal_transactions, journal_head,
+         balance_snapshots, balances_until, payouts, payout_wallets, reconciliations, fee_standings, accounts, payers, gas_accounts,
+         authorizations, sandbox_transfers, offers, payments`,
     );
-    await runner.query('DROP FUNCTION refuse_change, refuse_unbalanced, refuse_forgetting_money, release_spending');
+    await runner.query(
+      'DROP FUNCTION refuse_change, refuse_unbalanced, refuse_forgetting_money, release_spending, give_back_call, keep_offers',
+    );
   }
 }
 
 /**
- * A payment is for a call (with its request), for a period of a subscription (with the pricing model at the time of
- * sale), or for fees that a seller owes.
+ * A payment is for a call (with its request), for a period of a subscription (with the pricing model and what is included
+ * at the time of sale), or for fees that a seller owes. That of an included call is of nothing and takes one of a quota. A
+ * call that costs what it uses has its tiers in `usage` and the most that it can cost in `quoted_micros`; its other amounts
+ * in micros are of what was charged once that is known.
  */
 async function createPayments(runner: QueryRunner): Promise<void> {
   await runner.query(`
@@ -38,6 +45,9 @@ async function createPayments(runner: QueryRunner): Promise<void> {
       purpose text NOT NULL,
       gateway_request_id uuid,
       pricing_model text,
+      included_calls int CHECK (included_calls > 0),
+      included_units jsonb,
+      quota_id uuid,
       offer_key bytea NOT NULL,
       state text NOT NULL CHECK (state IN (
         'pending', 'underpaid', 'verified', 'completed', 'expired', 'failed',
@@ -51,21 +61,25 @@ async function createPayments(runner: QueryRunner): Promise<void> {
       preferred_currency text,
       body_digest bytea CHECK (length(body_digest) = 32),
       rail text NOT NULL,
-      scheme text NOT NULL CHECK (scheme IN ('deposit', 'exact')),
+      scheme text NOT NULL CHECK (scheme IN ('deposit', 'exact', 'included')),
       network text NOT NULL,
       currency text NOT NULL,
       decimals int NOT NULL,
       pay_to text NOT NULL,
       payee text NOT NULL CHECK (payee IN ('operator', 'seller', 'split')),
-      gross_micros bigint NOT NULL CHECK (gross_micros > 0),
+      gross_micros bigint NOT NULL CHECK (gross_micros >= 0),
       fee_micros bigint NOT NULL CHECK (fee_micros >= 0),
       net_micros bigint NOT NULL CHECK (net_micros >= 0),
       fee_bps int NOT NULL,
-      amount_base_units numeric(78, 0) NOT NULL CHECK (amount_base_units > 0),
+      usage jsonb,
+      quoted_micros bigint,
+      units bigint CHECK (units >= 0),
+      amount_base_units numeric(78, 0) NOT NULL CHECK (amount_base_units >= 0),
       received_base_units numeric(78, 0) NOT NULL DEFAULT 0 CHECK (received_base_units >= 0),
       transaction_hash text,
       authorization_id uuid,
       keyless_offer text,
+      job_seconds int,
       in_use_until timestamptz,
       created_at timestamptz NOT NULL DEFAULT now(),
       expires_at timestamptz NOT NULL,
@@ -78,6 +92,8 @@ async function createPayments(runner: QueryRunner): Promise<void> {
       reserved_on date CHECK (reserved_on IS NULL OR budgets IS NOT NULL),
       CONSTRAINT payments_purpose_whole CHECK (CASE purpose
         WHEN 'call' THEN gateway_request_id IS NOT NULL AND body_digest IS NOT NULL AND pricing_model IS NULL
+        WHEN 'included' THEN gateway_request_id IS NOT NULL AND body_digest IS NOT NULL AND pricing_model IS NULL
+          AND state IN ('verified', 'completed', 'cancelled')
         WHEN 'subscription' THEN gateway_request_id IS NULL AND body_digest IS NULL
           AND pricing_model IN ('monthly', 'yearly', 'usage_tiered')
         WHEN 'fee' THEN gateway_request_id IS NULL AND body_digest IS NULL AND pricing_model IS NULL
@@ -85,11 +101,18 @@ async function createPayments(runner: QueryRunner): Promise<void> {
         ELSE false END),
       CONSTRAINT payments_sale_whole CHECK (num_nulls(seller_id, listing_id, listing_name, listing_slug, preferred_currency)
         = CASE purpose WHEN 'fee' THEN 5 ELSE 0 END),
+      CONSTRAINT payments_included_whole CHECK ((purpose = 'included') = (quota_id IS NOT NULL)
+        AND (purpose = 'included') = (scheme = 'included') AND (purpose = 'included') = (gross_micros = 0)
+        AND (purpose = 'included') = (amount_base_units = 0)
+        AND ((included_calls IS NULL AND included_units IS NULL) OR purpose = 'subscription')),
       CHECK (gross_micros = fee_micros + net_micros),
+      CONSTRAINT payments_usage_whole CHECK ((usage IS NULL) = (quoted_micros IS NULL) AND (units IS NULL OR usage IS NOT NULL)
+        AND gross_micros <= coalesce(quoted_micros, gross_micros)),
+      CONSTRAINT payments_units_said CHECK (state <> 'completed' OR (usage IS NULL) = (units IS NULL)),
       CHECK ((state = 'completed') = (completed_at IS NOT NULL))
     )`);
   await runner.query(
-    `CREATE UNIQUE INDEX payments_live_offer ON payments (offer_key)
+    `CREATE INDEX payments_live_offer ON payments (offer_key)
      WHERE state IN ('pending', 'underpaid', 'verified', 'indeterminate')`,
   );
   await runner.query(
@@ -97,6 +120,11 @@ async function createPayments(runner: QueryRunner): Promise<void> {
      WHERE purpose = 'call' AND authorization_id IS NOT NULL
        AND (state IN ('verified', 'indeterminate') OR is_unanswered)`,
   );
+  await runner.query(
+    `CREATE UNIQUE INDEX payments_open_included_call ON payments (buyer_id, listing_id, body_digest)
+     WHERE purpose = 'included' AND state = 'verified'`,
+  );
+  await runner.query('CREATE INDEX payments_of_quota ON payments (quota_id, state) WHERE quota_id IS NOT NULL');
   await runner.query(
     `CREATE INDEX payments_unpaid_until ON payments (rail, state, expires_at, id) WHERE state IN ('pending', 'underpaid')`,
   );
@@ -113,9 +141,11 @@ async function createPayments(runner: QueryRunner): Promise<void> {
      WHERE state = 'completed' AND purpose <> 'fee'`,
   );
   await runner.query(
-    `CREATE INDEX payments_transaction ON payments (transaction_hash) WHERE transaction_hash IS NOT NULL`,
+    `CREATE INDEX payments_owed_back ON payments (rail) WHERE state = 'refund_due';
+     CREATE INDEX payments_transaction ON payments (transaction_hash) WHERE transaction_hash IS NOT NULL;
+     CREATE INDEX payments_spent ON payments (buyer_id, completed_at) INCLUDE (gross_micros, key_id, id)
+     WHERE state = 'completed' AND purpose <> 'fee'`,
   );
-  await runner.query(`CREATE INDEX payments_owed_back ON payments (rail) WHERE state = 'refund_due'`);
   await runner.query(
     `CREATE INDEX payments_recheck ON payments (rail, recheck_at, id) WHERE state IN ('expired', 'failed', 'cancelled')`,
   );
@@ -130,6 +160,54 @@ async function createPayments(runner: QueryRunner): Promise<void> {
       final_at timestamptz NOT NULL
     )`);
   await runner.query('CREATE INDEX sandbox_transfers_payment ON sandbox_transfers (payment_id)');
+}
+
+/**
+ * Offers with the columns of the payments that they become when money or a signature comes for them. A partition is a day
+ * and is dropped as a whole. Nothing is ever charged by an offer, so only the payment has to be unique over all days.
+ */
+async function createOffers(runner: QueryRunner): Promise<void> {
+  await runner.query(`
+    CREATE TABLE offers (
+      LIKE payments INCLUDING DEFAULTS INCLUDING CONSTRAINTS,
+      offered_on date NOT NULL DEFAULT (now() AT TIME ZONE 'UTC')::date,
+      nth int NOT NULL,
+      CONSTRAINT offers_nth_of_day UNIQUE (offer_key, nth, offered_on)
+    ) PARTITION BY LIST (offered_on)`);
+  await runner.query('CREATE INDEX offers_id ON offers (id)');
+  await runner.query('CREATE INDEX offers_relay_request_id ON offers (relay_request_id)');
+  await runner.query('CREATE INDEX offers_of_buyer ON offers (buyer_id, expires_at)');
+  await runner.query(`REVOKE UPDATE, DELETE, TRUNCATE ON offers FROM ${ROLE}`);
+  // An attached partition locks out nobody. One is dropped when its lock is free for a moment, or at the next run.
+  await runner.query(`
+    CREATE FUNCTION keep_offers(hours int) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = payments_ledger, pg_temp AS $$
+    DECLARE
+      today date := (now() AT TIME ZONE 'UTC')::date;
+      day date;
+      part text;
+      is_over boolean;
+    BEGIN
+      PERFORM pg_advisory_xact_lock(hashtext('payments_ledger.keep_offers'));
+      FOR day IN SELECT today + n FROM generate_series(0, 2) n LOOP
+        part := 'offers_' || to_char(day, 'YYYYMMDD');
+        IF to_regclass(part) IS NULL THEN
+          EXECUTE format('CREATE TABLE %I (LIKE offers INCLUDING ALL)', part);
+          EXECUTE format('REVOKE ALL ON %I FROM ${ROLE}', part);
+          EXECUTE format('ALTER TABLE offers ATTACH PARTITION %I FOR VALUES IN (%L)', part, day);
+        END IF;
+      END LOOP;
+      PERFORM set_config('lock_timeout', '500ms', true);
+      FOR part IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'offers'::regclass
+          AND inhrelid::regclass::text < 'offers_' || to_char(now() AT TIME ZONE 'UTC' - hours * interval '1 hour', 'YYYYMMDD') LOOP
+        EXECUTE format('SELECT NOT EXISTS (SELECT FROM %I WHERE expires_at > now() - $1 * interval ''1 hour'')', part)
+          INTO is_over USING hours;
+        BEGIN
+          IF is_over THEN EXECUTE format('DROP TABLE %I', part); END IF;
+        EXCEPTION WHEN lock_not_available THEN NULL;
+        END;
+      END LOOP;
+    END $$`);
 }
 
 /**
@@ -197,7 +275,8 @@ async function createAuthorizations(runner: QueryRunner): Promise<void> {
 
 /**
  * What was spent under each budget in each day and month of UTC. A payment counts from the commit of its money
- * (`reserved_on`) until it ends without a charge. A trigger then subtracts it, whichever statement ends the payment.
+ * (`reserved_on`) until it ends without a charge. A trigger then subtracts it, whichever statement ends the payment, or
+ * what a call that costs what it uses did not use.
  */
 async function createSpending(runner: QueryRunner): Promise<void> {
   await runner.query(`
@@ -212,7 +291,11 @@ async function createSpending(runner: QueryRunner): Promise<void> {
   // Rows are locked in the same order everywhere, so that payments that end and payments that begin do not deadlock.
   await runner.query(`
     CREATE FUNCTION release_spending() RETURNS trigger LANGUAGE plpgsql AS $$
-    DECLARE counted record;
+    DECLARE
+      counted record;
+      ends boolean := NEW.reserved_on IS NULL
+        OR NEW.state IN ('pending', 'expired', 'failed', 'cancelled', 'refund_due', 'refunded');
+      still_counted bigint := CASE WHEN ends THEN 0 ELSE NEW.gross_micros END;
     BEGIN
       FOR counted IN
         SELECT s.budget_id, s.period, s.starts_on FROM spending s
@@ -221,15 +304,16 @@ async function createSpending(runner: QueryRunner): Promise<void> {
             OR (s.period = 'month' AND s.starts_on = date_trunc('month', OLD.reserved_on)::date))
         ORDER BY s.budget_id, s.period FOR UPDATE
       LOOP
-        UPDATE spending s SET spent_micros = s.spent_micros - OLD.gross_micros
+        UPDATE spending s SET spent_micros = s.spent_micros - OLD.gross_micros + still_counted
         WHERE s.budget_id = counted.budget_id AND s.period = counted.period AND s.starts_on = counted.starts_on;
       END LOOP;
-      NEW.reserved_on := NULL;
+      IF ends THEN NEW.reserved_on := NULL; END IF;
       RETURN NEW;
     END $$`);
   await runner.query(`
     CREATE TRIGGER payments_release_spending BEFORE UPDATE ON payments FOR EACH ROW
     WHEN (OLD.reserved_on IS NOT NULL AND (NEW.reserved_on IS NULL
+      OR NEW.gross_micros < OLD.gross_micros
       OR (NEW.state <> OLD.state AND NEW.state IN ('pending', 'expired', 'failed', 'cancelled', 'refund_due', 'refunded'))))
     EXECUTE FUNCTION release_spending()`);
 }
@@ -282,7 +366,7 @@ async function createRefunds(runner: QueryRunner): Promise<void> {
     CREATE TABLE refunds (
       id uuid PRIMARY KEY,
       payment_id uuid NOT NULL REFERENCES payments (id),
-      reason text NOT NULL CHECK (reason IN ('not_delivered', 'paid_late', 'overpaid')),
+      reason text NOT NULL CHECK (reason IN ('not_delivered', 'paid_late', 'overpaid', 'unused')),
       owed_by text NOT NULL CHECK (owed_by IN ('seller', 'operator')),
       buyer_id uuid NOT NULL,
       seller_id uuid NOT NULL,

@@ -54,17 +54,29 @@ export async function createJournal(runner: QueryRunner): Promise<void> {
       id uuid NOT NULL UNIQUE,
       reason text NOT NULL,
       payment_id uuid,
-      payout_id uuid UNIQUE,
+      payout_id uuid,
       request_digest bytea,
       response_digest bytea,
       seller_status_code int,
       recorded_at timestamptz NOT NULL,
-      digest bytea NOT NULL,
+      digest bytea NOT NULL CHECK (length(digest) = 32),
       checksums bytea NOT NULL,
       link bytea,
       CHECK (num_nonnulls(payment_id, payout_id) = 1),
       CHECK (num_nulls(request_digest, response_digest, seller_status_code) IN (0, 3)),
       CONSTRAINT journal_once_per_payment UNIQUE (payment_id, reason)
+    )`);
+  await runner.query(
+    'CREATE UNIQUE INDEX journal_once_per_payout ON journal_transactions (payout_id) WHERE payout_id IS NOT NULL',
+  );
+  // What was signed of the books, each after the one before.
+  await runner.query(`
+    CREATE TABLE checkpoints (
+      sequence bigint PRIMARY KEY,
+      after bigint NOT NULL UNIQUE,
+      jws text NOT NULL,
+      made_at timestamptz NOT NULL DEFAULT now(),
+      CHECK (sequence > after)
     )`);
   await runner.query(`
     CREATE TABLE postings (

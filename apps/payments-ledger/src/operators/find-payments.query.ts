@@ -1,21 +1,20 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { findPayments, inspectPayment } from '@market/contracts/payments-ledger';
 import { formatDecimal } from '@market/kernel';
-import { refuse } from '@market/messaging';
+import { HandleRequest, operatorOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import { paymentColumns, type PaymentRow } from '../payments/payment.js';
+import { paymentColumns, paymentsAndOffers, type PaymentRow } from '../payments/payment.js';
 
 const find = sql(
   'operators.find-payments',
-  `SELECT ${paymentColumns('p')} FROM payments p WHERE p.id IN (
-     SELECT unnest($1::uuid[])
-     UNION ALL SELECT id FROM payments WHERE relay_request_id = $2
-     UNION ALL SELECT id FROM payments WHERE transaction_hash = $2
+  `SELECT * FROM ${paymentsAndOffers('p.id = ANY($1::uuid[]) OR p.relay_request_id = $2')} p
+   UNION SELECT ${paymentColumns('p')} FROM payments p WHERE p.id IN (
+     SELECT id FROM payments WHERE transaction_hash = $2
      UNION ALL (SELECT payment_id FROM receipts WHERE recipient_id = $3 ORDER BY sequence DESC LIMIT 20))
-   ORDER BY p.created_at DESC, p.id LIMIT 20`,
+   ORDER BY created_at DESC, id LIMIT 20`,
 );
-const inspect = sql('operators.inspect-payment', `SELECT ${paymentColumns('p')} FROM payments p WHERE p.id = $1`);
+const inspect = sql('operators.inspect-payment', `SELECT * FROM ${paymentsAndOffers('p.id = $1')} p`);
 const authorizationsOf = sql(
   'operators.authorizations-of-payment',
   `SELECT id, state, network, payer, attempts, reason, valid_before, created_at
@@ -43,12 +42,19 @@ type EntryRow = Omit<Detail['entries'][number], 'amount_usd' | 'recorded_at'> & 
 export class FindPayments {
   constructor(private readonly database: Database) {}
 
-  async find({ ids, reference, accountId }: InputOf<typeof findPayments>): Promise<OutputOf<typeof findPayments>> {
+  @HandleRequest(findPayments)
+  async find(
+    { ids, reference, accountId }: InputOf<typeof findPayments>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof findPayments>> {
+    operatorOf(context);
     const rows = await this.database.query<PaymentRow>(find, [ids, reference, accountId]);
     return { payments: rows.map(toSummary) };
   }
 
-  async inspect(paymentId: string): Promise<Detail> {
+  @HandleRequest(inspectPayment)
+  async inspect({ paymentId }: InputOf<typeof inspectPayment>, context: RequestContext): Promise<Detail> {
+    operatorOf(context);
     const [[row], authorizations, entries] = await Promise.all([
       this.database.query<PaymentRow>(inspect, [paymentId]),
       this.database.query<AuthorizationRow>(authorizationsOf, [paymentId]),

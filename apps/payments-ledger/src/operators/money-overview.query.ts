@@ -1,5 +1,6 @@
-import type { OutputOf } from '@market/contracts';
-import type { getMoneyOverview } from '@market/contracts/payments-ledger';
+import type { InputOf, OutputOf } from '@market/contracts';
+import { getMoneyOverview } from '@market/contracts/payments-ledger';
+import { HandleRequest, operatorOf, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { lookupCache } from '@market/runtime';
 import { Injectable, Inject } from '@nestjs/common';
@@ -22,7 +23,8 @@ const byDay = sql(
      coalesce(sum(p.gross_micros), 0)::text AS volume, coalesce(sum(p.fee_micros), 0)::text AS revenue
    FROM generate_series(
      date_trunc('day', now() AT TIME ZONE 'UTC') - interval '${DAYS - 1} days', now() AT TIME ZONE 'UTC', interval '1 day') AS days (day)
-   LEFT JOIN payments p ON p.state = 'completed' AND p.purpose <> 'fee' AND date_trunc('day', p.completed_at AT TIME ZONE 'UTC') = day
+   LEFT JOIN payments p ON p.state = 'completed' AND p.purpose IN ('call', 'subscription')
+     AND date_trunc('day', p.completed_at AT TIME ZONE 'UTC') = day
      AND p.id >= (lpad(to_hex((extract(epoch FROM now() - interval '${DAYS + 8} days') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
    GROUP BY day ORDER BY day`,
 );
@@ -45,7 +47,7 @@ const byRail = sql(
        WHEN 'pending' THEN p.expires_at WHEN 'underpaid' THEN p.expires_at END)::int AS overdue,
      count(a.id)::int AS settling, extract(epoch FROM now() - min(a.created_at))::float8 AS oldest_settlement_seconds
    FROM payments p LEFT JOIN authorizations a ON a.id = p.authorization_id AND a.state = 'settling'
-   WHERE p.state IN ('pending', 'underpaid', 'verified', 'indeterminate', 'refund_due') GROUP BY p.rail`,
+   WHERE p.state IN ('pending', 'underpaid', 'verified', 'indeterminate', 'refund_due') AND p.purpose <> 'included' GROUP BY p.rail`,
 );
 
 type Overview = OutputOf<typeof getMoneyOverview>;
@@ -59,7 +61,9 @@ export class MoneyOverview {
     @Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[],
   ) {}
 
-  get(): Promise<Overview> {
+  @HandleRequest(getMoneyOverview)
+  get(_input: InputOf<typeof getMoneyOverview>, context: RequestContext): Promise<Overview> {
+    operatorOf(context);
     return this.cached.forceFetch('overview');
   }
 

@@ -2,11 +2,9 @@ import { Module } from '@nestjs/common';
 import { RailsModule } from '../rails/rails.module.js';
 import { FindPayments } from './find-payments.query.js';
 import { MoneyOverview } from './money-overview.query.js';
-import { OperatorsMessageController } from './operators.message-controller.js';
 
 @Module({
   imports: [RailsModule],
-  controllers: [OperatorsMessageController],
   providers: [FindPayments, MoneyOverview],
 })
 export class OperatorsModule {}

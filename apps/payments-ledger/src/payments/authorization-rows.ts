@@ -9,6 +9,7 @@ type Input = InputOf<typeof settlePayment>;
 export interface AuthorizationRow {
   id: string;
   payment_id: string;
+  network: string;
   state: 'held' | 'settling' | 'settled' | 'refused' | 'lapsed';
   payer: string;
   nonce: string;
@@ -32,7 +33,7 @@ export type BegunColumns = Pick<
 };
 
 const COLUMNS =
-  'a.id, a.payment_id, a.state, a.payer, a.nonce, a.valid_before, a.payload, a.facilitator, a.settlement, a.attempts, ' +
+  'a.id, a.payment_id, a.network, a.state, a.payer, a.nonce, a.valid_before, a.payload, a.facilitator, a.settlement, a.attempts, ' +
   'a.reason, a.created_at';
 export const find = sql('authorizations.find', `SELECT ${COLUMNS} FROM authorizations a WHERE a.id = $1`);
 export const payments = sql(
@@ -104,21 +105,24 @@ export const give = sql(
  * order of their keys, as `AuthorizeSignedPayment` locks them, so that the two do not deadlock.
  */
 export const settled = withParameters(
-  { settlements: 'payment_id uuid, authorization_id uuid, transaction_hash text, is_unanswered boolean' },
+  {
+    settlements:
+      'payment_id uuid, authorization_id uuid, transaction_hash text, base_units numeric, is_unanswered boolean',
+  },
   ({ settlements }) => {
-    const { payment_id, authorization_id, transaction_hash, is_unanswered } = settlements.arrays;
+    const { payment_id, authorization_id, transaction_hash, base_units, is_unanswered } = settlements.arrays;
     const ofPayment = (values: string): string => `(${values})[array_position(${payment_id}, p.id)]`;
     return sql(
       'authorizations.settled',
       `WITH payment AS (
          UPDATE payments p SET transaction_hash = ${ofPayment(transaction_hash)},
-           received_base_units = p.amount_base_units, is_unanswered = ${ofPayment(is_unanswered)}
-         WHERE p.id = ANY(${payment_id}) RETURNING p.id, p.amount_base_units
+           received_base_units = ${ofPayment(base_units)}, is_unanswered = ${ofPayment(is_unanswered)}
+         WHERE p.id = ANY(${payment_id}) RETURNING p.id, p.received_base_units
        ), settled AS (
          UPDATE authorizations a SET state = 'settled' WHERE a.id = ANY(${authorization_id})
          RETURNING a.payment_id, a.network, a.asset, a.payer, a.tried_at
        ), total AS (
-         SELECT network, asset, payer, max(tried_at) AS tried_at, sum(amount_base_units) AS base_units
+         SELECT network, asset, payer, max(tried_at) AS tried_at, sum(received_base_units) AS base_units
          FROM settled JOIN payment ON payment.id = settled.payment_id GROUP BY network, asset, payer
        ), locked AS (
          SELECT network, asset, payer, total.tried_at, total.base_units FROM payers JOIN total USING (network, asset, payer)
@@ -141,14 +145,19 @@ export const paid = sql(
      retry_until = now() + CASE WHEN keyless_offer IS NULL THEN $2 ELSE least($2, ${KEYLESS_RETRY_SECONDS}) END * interval '1 second'
    WHERE id = $1 AND state IN ('indeterminate', 'verified')`,
 );
-/** Applies only to the last attempt, because the result of an earlier one may be outdated. */
+/**
+ * Applies only to the last attempt, because the result of an earlier one may be outdated. What was delivered as a job,
+ * long after it was offered, can be paid for again.
+ */
 export const refused = sql(
   'authorizations.refused',
   `WITH refused AS (
      UPDATE authorizations SET state = 'refused', reason = $2 WHERE id = $1 AND state = 'settling' AND attempts = $3
      RETURNING payment_id
    ), payment AS (
-     UPDATE payments p SET state = CASE WHEN expires_at > now() THEN 'pending' ELSE 'expired' END, authorization_id = NULL
+     UPDATE payments p SET state = CASE WHEN expires_at > now() OR job_seconds IS NOT NULL THEN 'pending' ELSE 'expired' END,
+       expires_at = CASE WHEN job_seconds IS NULL THEN expires_at ELSE greatest(expires_at, now() + interval '15 minutes') END,
+       authorization_id = NULL
      FROM refused r WHERE p.id = r.payment_id AND p.state = 'indeterminate'
    )
    SELECT payment_id FROM refused`,
@@ -174,3 +183,7 @@ export const toHeld = ({ payer, nonce, valid_before, payload, created_at }: Auth
   heldAt: created_at,
   text: payload,
 });
+
+/** The scheme by which the terms were signed. */
+export const schemeOf = ({ payload }: Pick<AuthorizationRow, 'payload'>): string =>
+  (JSON.parse(payload) as { accepted: { scheme: string } }).accepted.scheme;

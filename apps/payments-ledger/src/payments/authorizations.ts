@@ -12,6 +12,7 @@ import {
   type ExactPayload,
   type ExactRequirements,
 } from '../rails/x402/exact-payment.js';
+import type { AskContract } from '../rails/x402/exact-evm.js';
 import { checkTerms, signedBy } from '../rails/x402/exact-signature.js';
 import { readTransaction } from '../rails/x402/exact-solana.js';
 import type { HeldAuthorization } from '../rails/x402/facilitator.js';
@@ -155,12 +156,15 @@ export class Authorizations {
   ) {}
 
   /**
-   * What an x402 client may sign to pay this offer, one for each chain. An offer that only a signature pays can be paid
+   * What an x402 client may sign to pay this offer, one for each chain; of a call that costs what it uses, before it one
+   * by which that is settled. An offer that only a signature pays can be paid
    * on every chain; one that a transfer could pay too, or whose offer token names its chain, stays on its own.
    */
   async acceptsOf(payment: PaymentRow, context: RequestContext): Promise<ExactRequirements[]> {
     const places = [payment, ...(await this.otherPlacesOf(payment, context))];
-    return places.map((place) => this.requirementsOf(place)).filter((asked) => asked !== null);
+    return places
+      .flatMap((place) => [place.usage && this.requirementsOf(place, 'upto'), this.requirementsOf(place)])
+      .filter((asked) => asked !== null);
   }
 
   /** The payment as it is on the other chains on which its seller can be paid. */
@@ -179,11 +183,16 @@ export class Authorizations {
 
   /**
    * What an x402 client signs to pay this offer; null if its route takes no signed authorization.
-   * @param payload the signed payload. It names the fee payer, which may have changed since; the facilitator checks it.
+   * @param by a scheme, or the signed payload. That names the account that settles it, which may have changed since; the
+   * facilitator checks it.
    */
-  requirementsOf(payment: PaymentRow, payload?: ExactPayload): ExactRequirements | null {
-    const { feePayer } = payload?.accepted.extra ?? {};
-    const asked = this.railOf(payment)?.exact?.requirements(watchedOffer(payment), feePayer) ?? null;
+  requirementsOf(payment: PaymentRow, by: ExactPayload | 'upto' | 'exact' = 'exact'): ExactRequirements | null {
+    const exact = this.railOf(payment)?.exact;
+    const { scheme, extra } = typeof by === 'string' ? { scheme: by, extra: undefined } : by.accepted;
+    const asked =
+      (scheme === 'upto' && payment.usage
+        ? exact?.upto(watchedOffer(payment), extra?.facilitatorAddress)
+        : exact?.requirements(watchedOffer(payment), extra?.feePayer)) ?? null;
     return asked && payment.keyless_offer !== null
       ? { ...asked, extra: { ...asked.extra, offer: payment.keyless_offer } }
       : asked;
@@ -221,7 +230,7 @@ export class Authorizations {
     const terms = this.termsOf(place, payload);
     if (!terms) return { rejected: 'unsupported_scheme' };
     if (!payload) return { rejected: 'invalid_payload' };
-    const signed = await signedBy(payload, terms.requirements);
+    const signed = await this.signedBy({ payload, ...terms });
     const checked = signed.valid
       ? await this.check({ payload, ...terms }, signed.payer, callMs, feeOf(payment))
       : signed;
@@ -259,6 +268,19 @@ export class Authorizations {
     const rail = this.railOf(payment);
     if (rail?.local && (await rail.observe(watchedOffer(payment), tx)).arriving) return { held: null };
     return payment.is_expired ? { rejected: 'offer_expired' } : undefined;
+  }
+
+  /**
+   * Who signed these terms. Only a wallet with code is asked on its chain.
+   * @throws UnavailableError if the chain of such a wallet gives no answer in time.
+   */
+  signedBy({ payload, requirements, exact: { witness } }: SignedPayment): ReturnType<typeof signedBy> {
+    const canAsk = witness.isSignedBy !== undefined && witness.isWatched?.(requirements) === true;
+    const askContract: AskContract = (address, hash, signature) =>
+      this.inTime(witness.isSignedBy!(address, hash, signature, requirements)).catch(() => {
+        throw new UnavailableError(`the RPC server of ${requirements.network}`);
+      });
+    return signedBy(payload, requirements, canAsk ? askContract : undefined);
   }
 
   /**

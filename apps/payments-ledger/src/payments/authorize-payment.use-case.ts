@@ -1,12 +1,12 @@
 import {
   authorizePayment,
-  settlePayment,
   type PaymentOffer,
   type PendingReason,
+  settlePayment,
 } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { formatDecimal } from '@market/kernel';
-import { isRefusal, principalOf, refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, isRefusal, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, GroupCommit, GroupLookup, isUniqueViolation, lookupSql, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Budgets } from '../budgets/budgets.js';
@@ -16,7 +16,7 @@ import { ReconcilePayment, type LockedPayment } from './reconcile-payment.js';
 import { mayGetMoney } from './payment-state.js';
 import {
   isForCall,
-  paymentColumns,
+  paymentsAndOffers,
   paysBySignature,
   toAuthorized,
   toOffer,
@@ -33,8 +33,8 @@ type HoldResult = Held | Rejection | null;
 const find = sql(
   'payments.find-by-relay-id',
   lookupSql(
-    `SELECT ${paymentColumns('p')}, p.expires_at <= now() AS is_expired, now() AS as_of
-     FROM payments p WHERE p.relay_request_id = asked.key`,
+    `SELECT p.*, p.expires_at <= now() AS is_expired, now() AS as_of
+     FROM ${paymentsAndOffers('p.relay_request_id = asked.key')} p LIMIT 1`,
   ),
 );
 
@@ -63,6 +63,11 @@ export class AuthorizePayment {
     this.payments = new GroupLookup(database, find);
   }
 
+  /**
+   * A payment that has arrived costs one shared look-up. A signature costs two statements, a request to the facilitator,
+   * and one transaction of five statements.
+   */
+  @HandleRequest(authorizePayment)
   async execute(input: Input, context: RequestContext): Promise<Output> {
     const { accountId } = principalOf(context);
     const current = await this.findOwn(input, accountId);
@@ -166,6 +171,7 @@ export class AuthorizePayment {
   private async holdTogether(calls: SignedCall[]): Promise<HoldResult[]> {
     const ids = calls.map(({ payment }) => payment.id);
     const { results, sent } = await this.database.transaction(async (tx) => {
+      this.reconcilePayment.store(tx, ids);
       const payerKeys = calls.map(({ funds }) => funds.payer);
       // They share a round trip and run in this order: existing payments are locked before payers everywhere.
       const [payments, payers] = await Promise.all([

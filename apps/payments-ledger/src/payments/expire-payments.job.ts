@@ -1,9 +1,11 @@
+import { INCLUDED } from '@market/contracts/payments-ledger';
 import { newRequestContext } from '@market/messaging';
 import { Database, Locks, sql, type Statement } from '@market/persistence';
 import { Jobs } from '@market/runtime';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
+import { giveBack } from '../quotas/call-quotas.js';
 import { Authorizations } from './authorizations.js';
 import { messageOf } from './message-of.js';
 import { ReconcilePayment } from './reconcile-payment.js';
@@ -46,12 +48,17 @@ const planRecheck = sql(
    SET recheck_at = CASE WHEN $2 THEN NULL ELSE now() + greatest(interval '1 minute', (now() - expires_at) / 2) END
    WHERE id = $1`,
 );
-const prune = sql('payments.prune', `DELETE FROM payments WHERE id = $1 AND ${IS_UNPAID} AND received_base_units = 0`);
+/** While the offer is kept, so is what became of it. */
+const prune = sql(
+  'payments.prune',
+  `DELETE FROM payments WHERE id = $1 AND ${IS_UNPAID} AND received_base_units = 0
+     AND NOT EXISTS (SELECT FROM offers o WHERE o.id = $1)`,
+);
 type Due = typeof FIRST & { relay_request_id: string };
 
 interface Queue {
   due: Statement;
-  /** Null if the queue asks no rail. */
+  /** Null if the queue is for all rails. */
   rail: string | null;
   hours: number;
   end(payment: Due): Promise<unknown>;
@@ -60,10 +67,11 @@ interface Queue {
 }
 
 /**
- * Ends payments that are due. An unpaid offer expires after a last check with its rail. A payment that was not
- * delivered becomes due as a refund; if it was only authorized, it lapses unless its chain shows a settlement. An
- * expired offer is checked again if its rail asked for that. It is deleted after `keepUnpaidHours` if the rail is
- * `prunable` and confirms that nothing was paid. Each rail has its own queues, so that a slow rail delays no other work.
+ * Ends payments that are due. An unpaid payment expires after a last check with its rail. One that was not delivered
+ * becomes due as a refund; if it was only authorized, it lapses unless its chain shows a settlement, and a call that was
+ * included is given back. An expired one is checked again if its rail asked for that. It is deleted after
+ * `keepUnpaidHours` if the rail is `prunable` and confirms that nothing was paid. Each rail has its own queues, so that a
+ * slow rail delays no other work. Offers to which nothing happened are no payments (`KeepOffers`).
  */
 @Injectable()
 export class ExpirePayments implements OnApplicationBootstrap {
@@ -84,6 +92,7 @@ export class ExpirePayments implements OnApplicationBootstrap {
     const reconcile = ({ id }: Due): Promise<unknown> => this.reconcilePayment.execute(id, newRequestContext());
     this.queues = [
       queue({ due: undelivered, rail: null, end: (payment) => this.endUndelivered(payment) }),
+      queue({ due: old, rail: INCLUDED, end: ({ id }) => this.database.query(prune, [id]) }, config.keepUnpaidHours),
       ...rails.flatMap(({ id: rail, prunable }) => [
         queue({ due: underpaid, rail, end: reconcile }),
         queue({ due: unpaid, rail, end: reconcile }),
@@ -153,6 +162,7 @@ export class ExpirePayments implements OnApplicationBootstrap {
     await this.database.transaction(async (tx) => {
       const payment = await this.reconcilePayment.lock(tx, paymentId);
       if (payment.state !== 'verified' || payment.retry_until! > payment.as_of) return;
+      if (payment.purpose === 'included') return void tx.send(giveBack, [paymentId]);
       if (paysBySignature(payment))
         return transactionHash
           ? this.settleAuthorization.recordSettled(tx, payment, transactionHash)

@@ -2,10 +2,10 @@ import type { Database } from '@market/persistence';
 import { Logger } from '@nestjs/common';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isBeforeSending, isNonceUsed, UncertainSettlementError, type Settlement } from '../rails/x402/facilitator.js';
-import { give, remember, toHeld, type AuthorizationRow } from './authorization-rows.js';
+import { give, remember, schemeOf, toHeld, type AuthorizationRow } from './authorization-rows.js';
 import type { Authorizations, SignedPayment } from './authorizations.js';
 import { messageOf } from './message-of.js';
-import { feeOf, type PaymentRow } from './payment.js';
+import { feeOf, movedBaseUnits, type PaymentRow } from './payment.js';
 
 /** A facilitator that has not answered for this long is not waited for if the chain shows the settlement. */
 const WATCH_AFTER_MS = 2_000;
@@ -22,10 +22,11 @@ export class HandIn {
 
   /** @returns null while the outcome is unknown. */
   async settle(row: AuthorizationRow, payment: PaymentRow): Promise<Settlement | null> {
-    const signed = this.authorizations.read(payment, row.payload);
+    const asked = this.authorizations.read(payment, row.payload);
+    const signed = atUse(asked, row, payment);
     if (row.valid_before.getTime() <= Date.now()) return this.lookUp(row, signed);
     let isAnswered = false;
-    const answer = this.handIn(row, payment, signed).finally(() => (isAnswered = true));
+    const answer = this.handIn(row, payment, signed, asked).finally(() => (isAnswered = true));
     const shown = this.watch(row, signed, () => isAnswered);
     return (await Promise.race([answer, shown])) ?? answer;
   }
@@ -41,7 +42,13 @@ export class HandIn {
     }
   }
 
-  private async handIn(row: AuthorizationRow, payment: PaymentRow, signed: SignedPayment): Promise<Settlement | null> {
+  /** @param asked what was signed, which is the most that `upto` moves. */
+  private async handIn(
+    row: AuthorizationRow,
+    payment: PaymentRow,
+    signed: SignedPayment,
+    asked: SignedPayment,
+  ): Promise<Settlement | null> {
     const { exact, payload, requirements } = signed;
     try {
       const outcome = await exact.facilitators.settle(payload, requirements, {
@@ -55,7 +62,7 @@ export class HandIn {
       if (outcome.settled)
         this.logger.error(`the facilitator of payment ${payment.id} names a transaction that did not pay it`);
       else {
-        const believed = await this.believe(row, outcome, signed, feeOf(payment));
+        const believed = await this.believe(row, outcome, asked, feeOf(payment));
         if (believed) return believed;
         await this.database.query(remember, [row.id, outcome.reason]);
       }
@@ -114,6 +121,16 @@ export class HandIn {
       return null;
     }
   }
+}
+
+/** The payment with the amount that is to move: of a call that costs what it uses, by `upto`, what it used. */
+export function atUse(
+  signed: SignedPayment,
+  { settlement, payload }: AuthorizationRow,
+  payment: PaymentRow,
+): SignedPayment {
+  const amount = movedBaseUnits(payment, schemeOf({ payload }), settlement?.units);
+  return { ...signed, requirements: { ...signed.requirements, amount: String(amount) } };
 }
 
 /** Whether an earlier attempt may have moved the money; not if the first answer said already that it was used. */

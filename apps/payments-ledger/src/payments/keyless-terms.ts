@@ -1,5 +1,7 @@
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Hex } from 'viem';
+import { usage } from '@market/contracts';
+import type { Usage } from '@market/kernel';
 import { z } from 'zod';
 import type { ExactPayee } from '../rails/payment-rail.js';
 
@@ -13,6 +15,10 @@ export interface KeylessTerms extends ExactPayee {
   priceMicros: bigint;
   feeBps: number;
   expiresAt: Date;
+  /** How long the seller may work on the call after its request is answered. */
+  jobSeconds?: number | undefined;
+  /** Of a call that costs what it uses; the price is the most. */
+  usage?: Usage | undefined;
 }
 
 export interface OfferToken {
@@ -38,6 +44,8 @@ const fields = z.tuple([
   amount,
   z.number().int(),
   z.number().int(),
+  z.number().int().nullable().optional(),
+  usage.optional(),
 ]);
 
 /**
@@ -65,6 +73,8 @@ export class OfferTokens {
     priceMicros,
     feeBps,
     expiresAt,
+    jobSeconds,
+    usage,
   }: KeylessTerms): OfferToken {
     const values = [
       randomBytes(NONCE_BYTES).toString('base64url'),
@@ -76,6 +86,8 @@ export class OfferTokens {
       String(priceMicros),
       feeBps,
       Math.floor(expiresAt.getTime() / 1_000),
+      ...(jobSeconds === undefined && !usage ? [] : [jobSeconds ?? null]),
+      ...(usage ? [usage] : []),
     ];
     const offer = Buffer.from(JSON.stringify(values)).toString('base64url');
     return { offer, relayRequestId: `0x${macOf(this.keys[0]!, offer).toString('hex')}` };
@@ -90,9 +102,19 @@ export class OfferTokens {
       !this.keys.some((key) => timingSafeEqual(macOf(key, offer), given))
     )
       return undefined;
-    const [, subjectId, network, payTo, payee, amountBaseUnits, priceMicros, feeBps, expiresAtSeconds] = fields.parse(
-      JSON.parse(Buffer.from(offer, 'base64url').toString()),
-    );
+    const [
+      ,
+      subjectId,
+      network,
+      payTo,
+      payee,
+      amountBaseUnits,
+      priceMicros,
+      feeBps,
+      expiresAtSeconds,
+      jobSeconds,
+      usage,
+    ] = fields.parse(JSON.parse(Buffer.from(offer, 'base64url').toString()));
     return {
       subjectId,
       network,
@@ -102,6 +124,8 @@ export class OfferTokens {
       priceMicros,
       feeBps,
       expiresAt: new Date(expiresAtSeconds * 1_000),
+      jobSeconds: jobSeconds ?? undefined,
+      usage,
     };
   }
 }

@@ -29,7 +29,7 @@ export class OfferReceiptSigner {
   }
 
   /** The offer of a keyless call. */
-  offer(slug: string, { scheme, network, asset, payTo, amount }: ExactRequirements, expiresAt: Date): Promise<string> {
+  offer(slug: string, { scheme, network, asset, payTo, amount }: ExactRequirements, expiresAt: Date): string {
     return this.signer.signForClients(this.did, {
       version: 1,
       resourceUrl: this.urlOf(`x402/${slug}`),
@@ -47,7 +47,7 @@ export class OfferReceiptSigner {
     { purpose, keyless_offer, listing_slug }: PaymentRow,
     { transaction, network, payer }: Transfer,
     completedAt: Date,
-  ): Promise<string> {
+  ): string {
     return this.signer.signForClients(this.did, {
       version: 1,
       network,

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Currency } from '@market/contracts';
 import { createOffer } from '@market/contracts/payments-ledger';
-import { newId, splitFee, UnavailableError, type Micros } from '@market/kernel';
+import { newId, splitFee, UnavailableError, type Micros, type Usage } from '@market/kernel';
 import { isRefusal, refuse, type RequestContext, type Refusal } from '@market/messaging';
 import { batchSql, Database, GroupCommit, isUniqueViolation, sql, withParameters } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
@@ -13,13 +13,24 @@ import { minimumNotMet } from '../rails/minimum-not-met.js';
 import { PAYMENT_RAILS, type Opening, type PaymentRail } from '../rails/payment-rail.js';
 import { ReconcilePayment } from './reconcile-payment.js';
 import { isLive, LIVE_STATES } from './payment-state.js';
-import { isOpenCall, isPaidCall, openCallOf, paymentColumns, type PaymentRow } from './payment.js';
+import {
+  IS_OFFER,
+  isOpenCall,
+  isPaidCall,
+  openCallOf,
+  paymentColumns,
+  paymentsAndOffers,
+  storeOffers,
+  type PaymentRow,
+} from './payment.js';
 
 /** What a buyer wants to buy, and the price. */
 export interface Order {
   buyerId: string;
   listing: { listingId: string; name: string; slug: string; sellerId: string; preferredCurrency: Currency };
   priceMicros: Micros;
+  /** The price is the most that the call can cost then. */
+  usage?: Usage | undefined;
   originCurrency?: Currency;
   originChainId?: string;
   originWalletId?: string;
@@ -27,7 +38,12 @@ export interface Order {
    * What the offer is for: the digest of a call's body, or the pricing model of a subscription. Equal purchasables
    * share one offer.
    */
-  purchasable: Pick<PaymentRow, 'purpose' | 'gateway_request_id' | 'body_digest' | 'pricing_model'>;
+  purchasable: Pick<
+    PaymentRow,
+    'purpose' | 'gateway_request_id' | 'body_digest' | 'pricing_model' | 'included_calls' | 'included_units'
+  >;
+  /** How long the seller may work on a call after its request is answered; a signature has to last as long. */
+  jobSeconds?: number;
 }
 
 /** The complete terms of an offer. */
@@ -36,6 +52,7 @@ type FoundOffer = PaymentRow & { is_over: boolean };
 export type NewOffer = Omit<
   PaymentRow,
   | 'state'
+  | 'units'
   | 'received_base_units'
   | 'transaction_hash'
   | 'authorization_id'
@@ -51,11 +68,12 @@ export type NewOffer = Omit<
 type AskedOffer = Pick<NewOffer, 'offer_key' | 'buyer_id' | 'listing_id' | 'body_digest'>;
 
 export const OFFER_COLUMNS =
-  `id uuid, relay_request_id text, purpose text, gateway_request_id uuid, pricing_model text, offer_key bytea, buyer_id uuid,
-  seller_id uuid, listing_id uuid, listing_name text, listing_slug text, preferred_currency text, body_digest bytea, rail text,
-  scheme text, network text, currency text, decimals int, pay_to text, payee text, gross_micros bigint,
-  fee_micros bigint, net_micros bigint, fee_bps int, amount_base_units numeric, expires_at timestamptz,
-  recheck_at timestamptz, keyless_offer text, key_id uuid` as const;
+  `id uuid, relay_request_id text, purpose text, gateway_request_id uuid, pricing_model text, included_calls int,
+  included_units jsonb, offer_key bytea,
+  buyer_id uuid, seller_id uuid, listing_id uuid, listing_name text, listing_slug text, preferred_currency text,
+  body_digest bytea, rail text, scheme text, network text, currency text, decimals int, pay_to text, payee text, gross_micros bigint,
+  fee_micros bigint, net_micros bigint, fee_bps int, usage jsonb, quoted_micros bigint, amount_base_units numeric, expires_at timestamptz,
+  recheck_at timestamptz, keyless_offer text, job_seconds int, key_id uuid` as const;
 const IS_LIVE = `state IN (${LIVE_STATES.map((state) => `'${state}'`).join(', ')})`;
 
 const RETRY_SECONDS = 2;
@@ -66,22 +84,38 @@ const MAX_BUYERS = 10_000;
 
 /** The number of open offers of each buyer, and the seconds until the first of them expires. */
 const openOffers = batchSql(
-  `SELECT buyer_id, count(*)::int AS open, ceil(extract(epoch FROM min(expires_at) - now()))::int AS seconds FROM payments
-   WHERE buyer_id = ANY($1::uuid[]) AND state = 'pending' AND expires_at > now() GROUP BY buyer_id`,
+  `SELECT buyer_id, count(*)::int AS open, ceil(extract(epoch FROM min(expires_at) - now()))::int AS seconds
+   FROM ${paymentsAndOffers('p.buyer_id = ANY($1::uuid[]) AND p.expires_at > now()')} p WHERE state = 'pending' GROUP BY buyer_id`,
 );
 
-/** Rows are inserted in the order of their keys, so that two processes that quote the same calls do not deadlock. */
-const insert = withParameters({ offers: OFFER_COLUMNS }, ({ offers }) =>
+/** SQL: the live offers of `key` that did not become payments. */
+const liveOffers = (key: string): string =>
+  `FROM offers p WHERE p.offer_key = ${key} AND p.expires_at > now() AND ${IS_OFFER}`;
+/**
+ * An offer gets the next number of its key and day, if none of the key is live. Of several processes that find none, one
+ * has the number; only at midnight (UTC) there may be two offers. Offers whose rail must be watched are payments at once.
+ * Rows are inserted in the order of their keys, so that two processes that quote the same calls do not deadlock.
+ */
+const insert = withParameters({ offers: OFFER_COLUMNS, watched: 'text[]' }, ({ offers, watched }) =>
   sql(
-    'payments.insert',
-    `INSERT INTO payments (${offers.columns}, state) SELECT *, 'pending' FROM ${offers.table}
-     WHERE NOT EXISTS (${openCallOf('offers')}) ORDER BY offer_key
-     ON CONFLICT (offer_key) WHERE ${IS_LIVE} DO NOTHING RETURNING id, created_at`,
+    'offers.insert',
+    `WITH made AS (
+       INSERT INTO offers (${offers.columns}, state, nth)
+       SELECT *, 'pending', (
+         SELECT coalesce(max(nth) + 1, 0) FROM offers o
+         WHERE o.offer_key = offers.offer_key AND o.offered_on = (now() AT TIME ZONE 'UTC')::date)
+       FROM ${offers.table}
+       WHERE NOT EXISTS (${openCallOf('offers')}) AND NOT EXISTS (SELECT ${liveOffers('offers.offer_key')})
+         AND NOT EXISTS (SELECT FROM payments p WHERE p.offer_key = offers.offer_key AND p.${IS_LIVE})
+       ORDER BY offer_key ON CONFLICT DO NOTHING RETURNING *
+     ), stored AS (${storeOffers('made p')} WHERE p.rail = ANY(${watched}))
+     SELECT id, created_at FROM made`,
   ),
 );
 /** The columns of a new row that the insert does not set. */
 const NEW = {
   state: 'pending',
+  units: null,
   received_base_units: '0',
   transaction_hash: null,
   authorization_id: null,
@@ -96,7 +130,8 @@ const NEW = {
 const IS_OVER = `p.state IN ('pending', 'underpaid') AND p.expires_at <= now() AS is_over`;
 const findLive = batchSql(
   `SELECT p.offer_key, ${paymentColumns('p')}, ${IS_OVER}
-   FROM payments p WHERE p.offer_key = ANY($1::bytea[]) AND p.${IS_LIVE}`,
+   FROM payments p WHERE p.offer_key = ANY($1::bytea[]) AND p.${IS_LIVE}
+   UNION ALL SELECT p.offer_key, ${paymentColumns('p')}, false AS is_over ${liveOffers('ANY($1::bytea[])')}`,
 );
 /** The calls that a signature pays on any route, by the key of the offer that was asked for. */
 const findOpen = batchSql(
@@ -298,10 +333,13 @@ export class Offers {
       fee_micros: money.fee.toString(),
       net_micros: money.net.toString(),
       fee_bps: feeBps,
+      usage: order.usage ?? null,
+      quoted_micros: order.usage ? money.gross.toString() : null,
       amount_base_units: amountBaseUnits.toString(),
       expires_at: expiresAt,
       recheck_at: recheckAt ?? null,
       keyless_offer: null,
+      job_seconds: order.jobSeconds ?? null,
       key_id: keyId,
     };
   }
@@ -347,7 +385,11 @@ export class Offers {
   /** @returns the offers that were inserted. Offers that existed are left out. */
   private async insert(items: NewOffer[]): Promise<(FoundOffer & { offer_key: Buffer })[]> {
     if (items.length === 0) return [];
-    const rows = await this.database.query<{ id: string; created_at: Date }>(insert, insert.values({ offers: items }));
+    const watched = this.rails.filter(({ prunable }) => !prunable).map(({ id }) => id);
+    const rows = await this.database.query<{ id: string; created_at: Date }>(
+      insert,
+      insert.values({ offers: items, watched }),
+    );
     const createdAt = new Map(rows.map((row) => [row.id, row.created_at]));
     return items.flatMap((item) => {
       const created_at = createdAt.get(item.id);
@@ -404,5 +446,8 @@ function offerKey({ buyerId, listing, purchasable, originWalletId }: Order, { ra
 }
 
 /** The two forms cannot collide: a hex digest never begins with "subscription". */
-const keyOf = ({ body_digest, pricing_model }: Order['purchasable']): string =>
-  body_digest?.toString('hex') ?? `subscription ${pricing_model}`;
+const keyOf = ({ body_digest, pricing_model, included_calls, included_units }: Order['purchasable']): string =>
+  body_digest?.toString('hex') ??
+  ['subscription', pricing_model, included_calls ?? (included_units && Object.values(included_units))]
+    .join(' ')
+    .trimEnd();

@@ -2,7 +2,7 @@ import type { InputOf, OutputOf } from '@market/contracts';
 import { splitFee } from '@market/kernel';
 import { openPayerAccount } from '@market/contracts/identity';
 import { openKeylessPayment } from '@market/contracts/payments-ledger';
-import { isRefusal, MessageBus, refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, isRefusal, MessageBus, refuse, type RequestContext } from '@market/messaging';
 import {
   Database,
   GroupCommit,
@@ -16,7 +16,6 @@ import {
 import { lookupCache } from '@market/runtime';
 import { Injectable } from '@nestjs/common';
 import { parsePayload, type ExactRequirements } from '../rails/x402/exact-payment.js';
-import { signedBy } from '../rails/x402/exact-signature.js';
 import {
   Authorizations,
   HOLDINGS,
@@ -111,17 +110,22 @@ export class OpenKeylessPayment {
     this.payments = new GroupLookup(database, find);
   }
 
+  /**
+   * A new payment costs two statements, a request to the facilitator, and one transaction of five statements, which also
+   * authorizes its call. For a wallet that did not pay recently, it also costs a bus request.
+   */
+  @HandleRequest(openKeylessPayment)
   async execute(input: Input, context: RequestContext): Promise<Output> {
     const payload = parsePayload(input.authorization);
     if (!payload) return rejected('invalid_payload');
     const offered = this.unstoredOffers.read(payload);
     if (!offered) return rejected('accepted_mismatch');
     if (offered.terms.subjectId !== input.listing.listingId) throw refuse(openKeylessPayment, 'listing_mismatch', {});
-    const signed = await signedBy(payload, offered.requirements);
+    const terms = { exact: offered.route.exact, requirements: offered.requirements };
+    const signed = await this.authorizations.signedBy({ payload, ...terms });
     if (!signed.valid) return rejected(signed.reason);
     const known = await this.find(offered.requirements);
     if (!known && !input.mayOpen) return { outcome: 'not_opened' };
-    const terms = { exact: offered.route.exact, requirements: offered.requirements };
     const payer = payerKeyOf(terms.requirements, signed.payer);
     const [checked, funds] = known
       ? [null, null]
@@ -189,16 +193,18 @@ export class OpenKeylessPayment {
   ): Promise<{ payment: CallPaymentRow } | Rejection> {
     const { listing, gatewayRequestId, bodyDigest, authorization: text, callMs } = input;
     const { relayRequestId } = requirements.extra;
-    const { payTo, payee, amountBaseUnits, priceMicros, feeBps, expiresAt } = terms;
+    const { payTo, payee, amountBaseUnits, priceMicros, feeBps, expiresAt, jobSeconds, usage } = terms;
     if (expiresAt.getTime() <= Date.now()) return { rejected: 'offer_expired' };
     const purchasable = {
       purpose: 'call',
       gateway_request_id: gatewayRequestId,
       body_digest: Buffer.from(bodyDigest, 'hex'),
       pricing_model: null,
+      included_calls: null,
+      included_units: null,
     } as const;
     const offer = this.offers.keylessRow(
-      { buyerId, listing, priceMicros, purchasable },
+      { buyerId, listing, priceMicros, usage, purchasable, jobSeconds },
       { rail, route },
       { relayRequestId, payTo, payee, amountBaseUnits, feeBps, expiresAt },
       requirements.extra.offer,

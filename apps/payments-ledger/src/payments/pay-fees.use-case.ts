@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { payFees, settlePayment } from '@market/contracts/payments-ledger';
 import { invariant, newId, type Micros } from '@market/kernel';
-import { isRefusal, principalOf, refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, isRefusal, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
@@ -11,7 +11,6 @@ import { openExactRoutes, type ExactRoute } from '../rails/exact-routes.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import { PLAY_PAYEE, SandboxRail } from '../rails/sandbox/sandbox.rail.js';
 import { isSolana, parsePayload } from '../rails/x402/exact-payment.js';
-import { signedBy } from '../rails/x402/exact-signature.js';
 import { Authorizations, type Checked } from './authorizations.js';
 import { ReconcilePayment } from './reconcile-payment.js';
 import { paymentColumns, type PaymentRow } from './payment.js';
@@ -64,6 +63,7 @@ export class PayFees {
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
+  @HandleRequest(payFees)
   async execute({ amountMicros, authorization }: InputOf<typeof payFees>, context: RequestContext): Promise<Output> {
     const sellerId = principalOf(context).accountId;
     if (authorization === undefined) return this.ask(sellerId, amountMicros);
@@ -108,7 +108,7 @@ export class PayFees {
     const offered = this.unstoredOffers.read(payload);
     if (offered?.terms.subjectId !== sellerId) return { rejected: 'accepted_mismatch' };
     const { terms, route, requirements } = offered;
-    const signed = await signedBy(payload, requirements);
+    const signed = await this.authorizations.signedBy({ payload, requirements, exact: route.exact });
     if (!signed.valid) return { rejected: signed.reason };
     const [known] = await this.database.query<PaymentRow>(find, [requirements.extra.relayRequestId]);
     if (known?.state === 'completed' || known?.state === 'indeterminate') return { known };

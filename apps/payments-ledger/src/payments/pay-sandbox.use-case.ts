@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { paySandbox } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { formatDecimal } from '@market/kernel';
-import { principalOf, refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql, type Tx } from '@market/persistence';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Inject, Injectable } from '@nestjs/common';
@@ -11,7 +11,7 @@ import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { ReconcilePayment, type LockedPayment } from './reconcile-payment.js';
 import { SandboxRail } from '../rails/sandbox/sandbox.rail.js';
 import type { PaymentState } from './payment-state.js';
-import { worthMicros, type PaymentRow } from './payment.js';
+import { paymentsAndOffers, worthMicros, type PaymentRow } from './payment.js';
 
 type Input = InputOf<typeof paySandbox>;
 type Output = OutputOf<typeof paySandbox>;
@@ -19,7 +19,8 @@ type Output = OutputOf<typeof paySandbox>;
 const findOwn = sql(
   'sandbox.find-own',
   // Sandbox money cannot pay an offer of a real rail.
-  "SELECT id FROM payments WHERE relay_request_id = $1 AND buyer_id = $2 AND purpose <> 'fee' AND rail = 'sandbox'",
+  `SELECT id FROM ${paymentsAndOffers('p.relay_request_id = $1')} p
+   WHERE buyer_id = $2 AND purpose <> 'fee' AND rail = 'sandbox'`,
 );
 const addTransfer = sql(
   'sandbox.add-transfer',
@@ -55,6 +56,7 @@ export class PaySandbox {
     return this.rail.id;
   }
 
+  @HandleRequest(paySandbox)
   async execute({ relay_request_id, outcome }: Input, context: RequestContext): Promise<Output> {
     if (this.platform.paymentsMode !== 'sandbox') throw refuse(paySandbox, 'sandbox_only', {});
     const [own] = await this.database.query<{ id: string }>(findOwn, [

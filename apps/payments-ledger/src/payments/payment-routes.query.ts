@@ -1,6 +1,7 @@
 import type { OutputOf } from '@market/contracts';
-import type { listPaymentRoutes, OtherRoute, PaymentRoute } from '@market/contracts/payments-ledger';
+import { listPaymentRoutes, type OtherRoute, type PaymentRoute } from '@market/contracts/payments-ledger';
 import { usdNumber } from '@market/kernel';
+import { HandleRequest } from '@market/messaging';
 import { Inject, Injectable } from '@nestjs/common';
 import type { PaymentRow } from './payment.js';
 import { routesOf, type RailRoute } from '../rails/choose-route.js';
@@ -11,6 +12,7 @@ import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 export class PaymentRoutes {
   constructor(@Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[]) {}
 
+  @HandleRequest(listPaymentRoutes)
   list(): OutputOf<typeof listPaymentRoutes> {
     return { routes: this.named().map(toView) };
   }

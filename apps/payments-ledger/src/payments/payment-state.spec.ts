@@ -1,3 +1,4 @@
+import { countOf, TEST_SEED } from '@market/test-servers/threats';
 import fc from 'fast-check';
 import {
   isLive,
@@ -51,7 +52,7 @@ describe('nextState', () => {
         const { state } = nextState(offer, observation);
         expect(state === offer.state || mayMove(offer.state, state)).toBe(true);
       }),
-      { numRuns: 5_000 },
+      { seed: TEST_SEED, numRuns: countOf('states') },
     );
   });
 

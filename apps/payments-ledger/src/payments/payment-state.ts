@@ -38,8 +38,7 @@ export const TRANSITIONS: Record<PaymentState, readonly PaymentState[]> = {
 };
 
 /**
- * At most one offer for each buyer, listing, purchasable and route is in one of these states. The index
- * `payments_live_offer` enforces it.
+ * At most one offer for each buyer, listing, purchasable and route is in one of these states.
  */
 export const LIVE_STATES = [
   'pending',

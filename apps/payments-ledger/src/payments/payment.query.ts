@@ -1,16 +1,16 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { getPayment } from '@market/contracts/payments-ledger';
 import { formatDecimal, usdNumber } from '@market/kernel';
-import { principalOf, refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import { feesOf, paymentColumns, requirementsOf, type SalePaymentRow } from './payment.js';
+import { feesOf, paymentsAndOffers, requirementsOf, type SalePaymentRow } from './payment.js';
 
 const find = sql(
   'payments.find-own',
-  `SELECT ${paymentColumns('p')},
+  `SELECT p.*,
      (SELECT coalesce(sum(amount_micros), 0) FROM refunds x WHERE x.payment_id = p.id AND x.refunded_at IS NULL) AS due_micros
-   FROM payments p WHERE id = $1 AND buyer_id = $2 AND purpose <> 'fee'`,
+   FROM ${paymentsAndOffers('p.id = $1')} p WHERE buyer_id = $2 AND purpose IN ('call', 'subscription')`,
 );
 
 /** Reads the stored state of one of the caller's purchases. It does not ask the rail. */
@@ -18,11 +18,12 @@ const find = sql(
 export class PaymentQuery {
   constructor(private readonly database: Database) {}
 
+  @HandleRequest(getPayment)
   async get({ payment_id }: InputOf<typeof getPayment>, context: RequestContext): Promise<OutputOf<typeof getPayment>> {
-    const [row] = await this.database.query<SalePaymentRow & { due_micros: string }>(find, [
-      payment_id,
-      principalOf(context).accountId,
-    ]);
+    const [row] = await this.database.query<SalePaymentRow & { purpose: 'call' | 'subscription'; due_micros: string }>(
+      find,
+      [payment_id, principalOf(context).accountId],
+    );
     if (!row) throw refuse(getPayment, 'payment_not_found', {});
     return {
       payment_id: row.id,

@@ -1,6 +1,16 @@
-import type { Budget, Currency, OutputOf } from '@market/contracts';
+import type { Budget, Currency, IncludedUnits, OutputOf } from '@market/contracts';
 import type { CallMoney, authorizePayment, PaymentOffer } from '@market/contracts/payments-ledger';
-import { feeRateNumber, formatDecimal, usdNumber, type FeeSplit, type Micros } from '@market/kernel';
+import {
+  feeRateNumber,
+  formatDecimal,
+  invariant,
+  splitFee,
+  usdNumber,
+  usedMicros,
+  type FeeSplit,
+  type Micros,
+  type Usage,
+} from '@market/kernel';
 import { PLAY_RAIL, type Payee, type Route, type WatchedOffer } from '../rails/payment-rail.js';
 import type { PaymentState } from './payment-state.js';
 
@@ -16,11 +26,14 @@ export type PaidModel = 'monthly' | 'yearly' | 'usage_tiered';
 export interface PaymentRow {
   id: string;
   relay_request_id: string;
-  purpose: 'call' | 'subscription' | 'fee';
+  purpose: 'call' | 'included' | 'subscription' | 'fee';
   /** Set only for a call. */
   gateway_request_id: string | null;
   /** Set only for a subscription. */
   pricing_model: PaidModel | null;
+  /** How many calls the period of a subscription includes; null if none. */
+  included_calls: number | null;
+  included_units: IncludedUnits | null;
   state: PaymentState;
   /** The payer: a buyer, or a seller that pays fees. */
   buyer_id: string;
@@ -46,6 +59,12 @@ export interface PaymentRow {
   fee_micros: string;
   net_micros: string;
   fee_bps: number;
+  /** Of a call that costs what it uses. The amounts in micros are then those of the charge, once that was made. */
+  usage: Usage | null;
+  /** The most that such a call can cost, which is what was asked for. */
+  quoted_micros: string | null;
+  /** What its seller said. */
+  units: string | null;
   amount_base_units: string;
   received_base_units: string;
   transaction_hash: string | null;
@@ -53,6 +72,8 @@ export interface PaymentRow {
   authorization_id: string | null;
   /** The terms of an offer that was not stored until it was paid, as the client returned them. */
   keyless_offer: string | null;
+  /** For how long the seller may work on the call when its request is answered; null if it was not said to. */
+  job_seconds: number | null;
   /** Until then, a call may be under way that a signature pays, which counts against the funds of the payer. */
   in_use_until: Date | null;
   created_at: Date;
@@ -68,7 +89,7 @@ export interface PaymentRow {
 }
 
 export interface SalePaymentRow extends PaymentRow {
-  purpose: 'call' | 'subscription';
+  purpose: 'call' | 'included' | 'subscription';
   seller_id: string;
   listing_id: string;
   listing_name: string;
@@ -77,7 +98,7 @@ export interface SalePaymentRow extends PaymentRow {
 }
 
 export interface CallPaymentRow extends SalePaymentRow {
-  purpose: 'call';
+  purpose: 'call' | 'included';
   gateway_request_id: string;
   body_digest: Buffer;
 }
@@ -88,7 +109,8 @@ export interface SubscriptionPaymentRow extends SalePaymentRow {
 }
 
 export const isForSale = (row: PaymentRow): row is SalePaymentRow => row.purpose !== 'fee';
-export const isForCall = (row: PaymentRow): row is CallPaymentRow => row.purpose === 'call';
+export const isForCall = (row: PaymentRow): row is CallPaymentRow =>
+  row.purpose === 'call' || row.purpose === 'included';
 /** Whether the payment is by an authorization that is not settled yet, so that no money has moved. */
 export const paysBySignature = (row: PaymentRow): row is PaymentRow & { authorization_id: string } =>
   row.authorization_id !== null && row.received_base_units === '0';
@@ -100,6 +122,8 @@ const PAYMENT_COLUMNS = [
   'purpose',
   'gateway_request_id',
   'pricing_model',
+  'included_calls',
+  'included_units',
   'state',
   'buyer_id',
   'seller_id',
@@ -119,11 +143,15 @@ const PAYMENT_COLUMNS = [
   'fee_micros',
   'net_micros',
   'fee_bps',
+  'usage',
+  'quoted_micros',
+  'units',
   'amount_base_units',
   'received_base_units',
   'transaction_hash',
   'authorization_id',
   'keyless_offer',
+  'job_seconds',
   'in_use_until',
   'created_at',
   'expires_at',
@@ -154,6 +182,29 @@ export const openCallOf = (alias: string): string =>
 export const paymentColumns = (alias: string): string =>
   PAYMENT_COLUMNS.map((column) => `${alias}.${column}`).join(', ');
 
+/** An offer has its time, and nothing else happens to it before it is a payment. */
+const offerColumns = (columns: readonly string[]): string =>
+  columns
+    .map((column) =>
+      column === 'state' ? `CASE WHEN p.expires_at > now() THEN 'pending' ELSE 'expired' END AS state` : `p.${column}`,
+    )
+    .join(', ');
+
+/**
+ * SQL: the payments `p` for which a condition is true, and the offers, of which nothing was paid or signed yet, as the
+ * payments that they would be.
+ */
+export const paymentsAndOffers = (condition: string): string =>
+  `(SELECT ${paymentColumns('p')} FROM payments p WHERE ${condition}
+    UNION ALL SELECT ${offerColumns(PAYMENT_COLUMNS)} FROM offers p WHERE (${condition}) AND ${IS_OFFER})`;
+/** SQL: whether offer `p` did not become a payment. */
+export const IS_OFFER = 'NOT EXISTS (SELECT FROM payments q WHERE q.id = p.id)';
+
+const STORED_COLUMNS = [...PAYMENT_COLUMNS, 'offer_key', 'key_id', 'recheck_at'];
+/** SQL: makes payments of the offers `p` that `offers` says. */
+export const storeOffers = (offers: string): string =>
+  `INSERT INTO payments (${STORED_COLUMNS.join(', ')}) SELECT ${offerColumns(STORED_COLUMNS)} FROM ${offers}`;
+
 export const requirementsOf = (row: PaymentRow): PaymentOffer['requirements'] => ({
   // A plain transfer does not pay an offer that requires a signature.
   depositAddress: row.scheme === 'deposit' ? row.pay_to : null,
@@ -174,6 +225,7 @@ export const watchedOffer = (row: PaymentRow): WatchedOffer => ({
   amountBaseUnits: BigInt(row.amount_base_units),
   payTo: row.pay_to,
   createdAt: row.created_at,
+  jobSeconds: row.job_seconds ?? undefined,
 });
 
 /** Amounts are in US dollars. */
@@ -198,6 +250,7 @@ export function toOffer(row: PaymentRow, x402: PaymentOffer['x402']): PaymentOff
       'X-Market-Payment-Scheme': row.scheme,
       'X-Market-Payment-Network': row.network,
     },
+    ...(row.usage && { usage: row.usage }),
     x402,
   };
 }
@@ -210,7 +263,10 @@ export const toAuthorized = (row: CallPaymentRow): Authorized => ({
   retryUntil: row.retry_until!.toISOString(),
   transactionHash: row.transaction_hash,
   isSigned: paysBySignature(row) || undefined,
-  isReleasable: (row.authorization_id !== null && (paysBySignature(row) || row.keyless_offer !== null)) || undefined,
+  isReleasable:
+    row.purpose === 'included' ||
+    (row.authorization_id !== null && (paysBySignature(row) || row.keyless_offer !== null)) ||
+    undefined,
   provider: row.rail,
   scheme: row.scheme,
   network: row.network,
@@ -261,31 +317,54 @@ export const moneyOf = (row: PaymentRow): CallMoney => ({
   feeMicros: row.fee_micros,
   netMicros: row.net_micros,
   feeBps: row.fee_bps,
+  ...(row.usage && { usage: row.usage }),
 });
 
 /** The part of a received amount that the seller holds: all of it, none, or all but the operator's fee. */
 export function sellersPart(row: PaymentRow, amount: Micros): Micros {
   const { payee } = paidTo(row);
   if (payee === 'operator') return 0n;
-  return payee === 'seller' ? amount : amount - (amount * BigInt(row.fee_micros)) / BigInt(row.gross_micros);
+  if (payee === 'seller') return amount;
+  const quoted = splitFee(quotedMicros(row), row.fee_bps);
+  return amount - (amount * quoted.fee) / quoted.gross;
 }
 
-/** The part of the price that an amount on the rail covers, in micros, rounded down. */
+/** What was asked for: the price, or the most that a call can cost. */
+export const quotedMicros = ({ quoted_micros, gross_micros }: PaymentRow): Micros =>
+  BigInt(quoted_micros ?? gross_micros);
+
+/** The part of what was asked for that an amount on the rail covers, in micros, rounded down. */
 export function worthMicros(row: PaymentRow, baseUnits: bigint): Micros {
-  return (baseUnits * BigInt(row.gross_micros)) / BigInt(row.amount_base_units);
+  return (baseUnits * quotedMicros(row)) / BigInt(row.amount_base_units);
+}
+
+/** What so many units of a call that costs what it uses cost; undefined for any other call. */
+export function chargeOf(row: PaymentRow, units: number | undefined): FeeSplit | undefined {
+  if (!row.usage) return undefined;
+  // A gateway stores no answer without units.
+  invariant(units !== undefined, `the units of payment ${row.id} are known`);
+  return splitFee(usedMicros(row.usage, units, quotedMicros(row)), row.fee_bps);
 }
 
 /**
  * The part of the received money that is owed to the buyer, or was owed before the refund: all of it if there was no
- * sale, otherwise the surplus.
+ * sale, otherwise the surplus and what a call that costs what it uses did not use.
  */
 export function owedMicros(row: PaymentRow): Micros {
   const received = BigInt(row.received_base_units);
-  const price = BigInt(row.amount_base_units);
   if (row.state === 'refund_due' || row.state === 'refunded') return worthMicros(row, received);
-  const isSold = row.state === 'verified' || row.state === 'completed';
   // A signed authorization moves no money before it is settled.
-  return isSold && received > price ? worthMicros(row, received - price) : 0n;
+  const sold =
+    row.state === 'verified' ? quotedMicros(row) : row.state === 'completed' ? BigInt(row.gross_micros) : null;
+  const surplus = sold === null ? 0n : worthMicros(row, received) - sold;
+  return surplus > 0n ? surplus : 0n;
+}
+
+/** What a signature of `upto` moves of the most that it is for, once its call has used so many units. */
+export function movedBaseUnits(row: PaymentRow, scheme: string, units: number | undefined): bigint {
+  const asked = BigInt(row.amount_base_units);
+  const charge = scheme === 'upto' && units !== undefined ? chargeOf(row, units) : undefined;
+  return charge ? (asked * charge.gross + quotedMicros(row) - 1n) / quotedMicros(row) : asked;
 }
 
 /** What the operator gets of a payment; all of one that pays fees. */

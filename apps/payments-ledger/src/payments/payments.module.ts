@@ -9,9 +9,10 @@ import { Authorizations } from './authorizations.js';
 import { ChargeCalls } from './charge-calls.js';
 import { AuthorizePayment } from './authorize-payment.use-case.js';
 import { AuthorizeSignedPayment } from './authorize-signed-payment.js';
+import { CollectPayment } from './collect-payment.use-case.js';
 import { CreateOffer } from './create-offer.use-case.js';
+import { KeepOffers } from './keep-offers.job.js';
 import { ExpirePayments } from './expire-payments.job.js';
-import { HandleRelayWebhook } from './handle-relay-webhook.use-case.js';
 import { OfferTokens } from './keyless-terms.js';
 import { ReconcilePayment } from './reconcile-payment.js';
 import { Offers } from './offers.js';
@@ -20,9 +21,9 @@ import { PayFees } from './pay-fees.use-case.js';
 import { PaySandbox } from './pay-sandbox.use-case.js';
 import { PaymentRoutes } from './payment-routes.query.js';
 import { PaymentQuery } from './payment.query.js';
-import { PaymentsMessageController } from './payments.message-controller.js';
 import { QuoteExact } from './quote-exact.query.js';
 import { QuoteKeyless } from './quote-keyless.query.js';
+import { TakeIncludedCall } from '../quotas/take-included-call.use-case.js';
 import { ReleasePayment } from './release-payment.use-case.js';
 import { SamplePayments } from './sample-payments.job.js';
 import { SettleAuthorization } from './settle-authorization.js';
@@ -34,10 +35,10 @@ import { OfferReceiptSigner } from './offer-receipt-signer.js';
 
 @Module({
   imports: [BooksModule, BudgetsModule, FeesModule, JournalModule, RailsModule],
-  controllers: [PaymentsMessageController],
   providers: [
     Offers,
     CreateOffer,
+    TakeIncludedCall,
     UnstoredOffers,
     QuoteExact,
     OfferReceiptSigner,
@@ -53,12 +54,13 @@ import { OfferReceiptSigner } from './offer-receipt-signer.js';
     AuthorizePayment,
     AuthorizeSignedPayment,
     SettlePayment,
+    CollectPayment,
     ReleasePayment,
     PaySandbox,
     PayFees,
     ExpirePayments,
+    KeepOffers,
     SamplePayments,
-    HandleRelayWebhook,
     PaymentQuery,
     {
       provide: OfferTokens,

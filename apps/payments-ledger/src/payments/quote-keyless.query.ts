@@ -1,7 +1,7 @@
 import type { InputOf, OutputOf } from '@market/contracts';
-import { quoteKeyless, type KeylessOffer } from '@market/contracts/payments-ledger';
+import { type KeylessOffer, quoteKeyless } from '@market/contracts/payments-ledger';
 import { feeRateNumber, formatDecimal, splitFee, usdNumber } from '@market/kernel';
-import { refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, refuse, type RequestContext } from '@market/messaging';
 import { Inject, Injectable } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { CheckPayable } from '../rails/check-payable.query.js';
@@ -12,7 +12,8 @@ import { OfferReceiptSigner } from './offer-receipt-signer.js';
 import { UnstoredOffers, type UnstoredOffer } from './unstored-offers.js';
 
 /**
- * Quotes a keyless call on every chain on which a signed authorization can pay. Nothing is stored; see
+ * Quotes a keyless call on every chain on which a signed authorization can pay; of a call that costs what it uses, by
+ * each scheme. Nothing is stored; see
  * `UnstoredOffers`.
  */
 @Injectable()
@@ -25,8 +26,10 @@ export class QuoteKeyless {
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
+  /** No statement. For a seller that was not looked up recently, a bus request. */
+  @HandleRequest(quoteKeyless)
   async execute(
-    { listing, priceMicros }: InputOf<typeof quoteKeyless>,
+    { listing, priceMicros, usage, jobSeconds }: InputOf<typeof quoteKeyless>,
     context: RequestContext,
   ): Promise<OutputOf<typeof quoteKeyless>> {
     const price = BigInt(priceMicros);
@@ -36,27 +39,36 @@ export class QuoteKeyless {
     const offers = await Promise.all(
       openExactRoutes(this.rails).map(async (exactRoute) => {
         const [payee] = await exactRoute.exact.payeesOf([listing.sellerId], context);
-        const terms = payee && { subjectId: listing.listingId, ...payee, priceMicros: price, feeBps, expiresAt };
-        const made = terms && this.unstoredOffers.make(exactRoute, terms);
-        return made ? toOffer(made) : null;
+        const terms = payee && {
+          subjectId: listing.listingId,
+          ...payee,
+          priceMicros: price,
+          feeBps,
+          expiresAt,
+          jobSeconds,
+          usage,
+        };
+        if (!terms) return [];
+        const schemes = usage ? (['upto', 'exact'] as const) : (['exact'] as const);
+        return schemes.map((scheme) => this.unstoredOffers.make(exactRoute, terms, scheme));
       }),
     );
-    const made = offers.filter((offer) => offer !== null);
+    const made = offers.flat().flatMap((offer) => (offer ? [toOffer(offer)] : []));
     if (made.length === 0) {
       const { isPayable, missing } = await this.checkPayable.execute({ sellerId: listing.sellerId }, context);
       if (!isPayable) throw refuse(quoteKeyless, 'seller_not_payable', { networks: missing });
     }
     return {
       offers: made,
-      signatures: await Promise.all(
-        made.map(({ x402 }) => this.offerReceiptSigner.offer(listing.slug, x402 as ExactRequirements, expiresAt)),
+      signatures: made.map(({ x402 }) =>
+        this.offerReceiptSigner.offer(listing.slug, x402 as ExactRequirements, expiresAt),
       ),
     };
   }
 }
 
 function toOffer({ terms, route: { rail, route }, requirements }: UnstoredOffer): KeylessOffer {
-  const { amountBaseUnits, priceMicros, feeBps, expiresAt } = terms;
+  const { amountBaseUnits, priceMicros, feeBps, expiresAt, usage } = terms;
   const { relayRequestId } = requirements.extra;
   const money = splitFee(priceMicros, feeBps);
   return {
@@ -78,6 +90,7 @@ function toOffer({ terms, route: { rail, route }, requirements }: UnstoredOffer)
       provider_receives: usdNumber(money.net),
     },
     retry_headers: {},
+    ...(usage && { usage }),
     x402: requirements,
   };
 }

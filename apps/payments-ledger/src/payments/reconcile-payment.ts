@@ -4,7 +4,7 @@ import type { RequestContext } from '@market/messaging';
 import { Database, Outbox, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
-import { Journal } from '../journal/journal.js';
+import { Journal, type JournalRecord } from '../journal/journal.js';
 import { DEBTORS, refundDue, type RefundReason } from '../journal/posting.js';
 import { PAYMENT_RAILS, type Freshness, type PaymentRail } from '../rails/payment-rail.js';
 import { messageOf } from './message-of.js';
@@ -13,18 +13,26 @@ import {
   isForCall,
   isForSale,
   paymentColumns,
+  paymentsAndOffers,
+  quotedMicros,
   sellersPart,
+  storeOffers,
   watchedOffer,
   worthMicros,
   type PaymentRow,
 } from './payment.js';
 
 const COLUMNS = `${paymentColumns('p')}, p.expires_at <= now() AS is_expired, now() AS as_of`;
-const find = sql('payments.find', `SELECT ${COLUMNS} FROM payments p WHERE id = $1`);
+const find = sql('payments.find', `SELECT ${COLUMNS} FROM ${paymentsAndOffers('p.id = $1')} p`);
 const lock = sql('payments.lock', `SELECT ${COLUMNS} FROM payments p WHERE id = $1 FOR UPDATE`);
 const lockAll = sql(
   'payments.lock-all',
   `SELECT ${COLUMNS} FROM payments p WHERE id = ANY($1::uuid[]) ORDER BY id FOR UPDATE`,
+);
+/** If another process stores one of them meanwhile, it is that one which is locked next. */
+const store = sql(
+  'payments.store-offers',
+  `${storeOffers('offers p')} WHERE p.id = ANY($1::uuid[]) ORDER BY p.id ON CONFLICT DO NOTHING`,
 );
 const move = sql(
   'payments.move',
@@ -77,10 +85,20 @@ export class ReconcilePayment {
     return observation?.receivedBaseUnits === 0n && !observation.arriving && UNPAID_STATES.includes(payment.state);
   }
 
+  /** An offer becomes a payment before it is locked. */
   async lock(tx: Tx, paymentId: string): Promise<LockedPayment> {
-    const [payment] = await tx.query<LockedPayment>(lock, [paymentId]);
+    let [payment] = await tx.query<LockedPayment>(lock, [paymentId]);
+    if (!payment) {
+      this.store(tx, [paymentId]);
+      [payment] = await tx.query<LockedPayment>(lock, [paymentId]);
+    }
     invariant(payment, `payment ${paymentId} exists`);
     return payment;
+  }
+
+  /** Makes payments of offers, which are then locked. */
+  store(tx: Tx, paymentIds: string[]): void {
+    tx.send(store, [paymentIds]);
   }
 
   /** Locks payments in the order of their ids, so that two groups that do so do not deadlock. Returns them by id. */
@@ -147,7 +165,7 @@ export class ReconcilePayment {
       receivedBaseUnits: BigInt(payment.received_base_units),
       transactionHash: payment.transaction_hash,
     };
-    return this.markRefundDue(tx, payment, received, 'not_delivered', BigInt(payment.gross_micros), context);
+    return this.markRefundDue(tx, payment, received, 'not_delivered', quotedMicros(payment), context);
   }
 
   /** Moves a payment to `refund_due` and records what is owed to the buyer, in the caller's transaction. */
@@ -155,7 +173,7 @@ export class ReconcilePayment {
     tx: Tx,
     payment: LockedPayment,
     observation: Pick<Observation, 'receivedBaseUnits' | 'transactionHash'>,
-    reason: 'not_delivered' | 'paid_late',
+    reason: Exclude<RefundReason, 'overpaid'>,
     amountMicros: bigint,
     context: Pick<RequestContext, 'requestId' | 'traceparent'>,
   ): Promise<PaymentRow> {
@@ -214,14 +232,20 @@ export class ReconcilePayment {
     }
   }
 
-  private async recordRefundDue(
+  private async recordRefundDue(...debt: Parameters<ReconcilePayment['oweBack']>): Promise<void> {
+    const [tx, , at] = debt;
+    this.journal.record(tx, [await this.oweBack(...debt)], at);
+  }
+
+  /** Adds a debt to the buyer, in the caller's transaction. @returns its entry, which the caller records. */
+  async oweBack(
     tx: Tx,
     payment: PaymentRow,
     at: Date,
     reason: RefundReason,
     amountMicros: bigint,
     context: Pick<RequestContext, 'requestId' | 'traceparent'>,
-  ): Promise<void> {
+  ): Promise<JournalRecord> {
     invariant(isForSale(payment), 'fees are paid by signatures, which owe nothing');
     const sellersMicros = sellersPart(payment, amountMicros);
     const { seller_id: sellerId, payee } = payment;
@@ -237,25 +261,6 @@ export class ReconcilePayment {
       DEBTORS,
       [sellersMicros, amountMicros - sellersMicros],
     ]);
-    this.journal.record(
-      tx,
-      [
-        {
-          entry: refundDue({
-            paymentId: payment.id,
-            buyerId: payment.buyer_id,
-            sellerId: payment.seller_id,
-            rail: payment.rail,
-            amountMicros,
-            sellersMicros,
-            reason,
-          }),
-          payment,
-          context,
-        },
-      ],
-      at,
-    );
     this.outbox.add(
       tx,
       paymentRefundDue,
@@ -272,6 +277,16 @@ export class ReconcilePayment {
       },
       context,
     );
+    const entry = refundDue({
+      paymentId: payment.id,
+      buyerId: payment.buyer_id,
+      sellerId: payment.seller_id,
+      rail: payment.rail,
+      amountMicros,
+      sellersMicros,
+      reason,
+    });
+    return { entry, payment, context };
   }
 }
 

@@ -13,7 +13,7 @@ import { StartSubscription } from '../subscriptions/start-subscription.js';
 import { type Settlement } from '../rails/x402/facilitator.js';
 import { unwatched, unwatchedChains } from '../rails/x402/x402-settings.js';
 import { Authorizations } from './authorizations.js';
-import { ChargeCalls, type Due } from './charge-calls.js';
+import { ChargeCalls, hasEndedUnused, usedNothing, type Due } from './charge-calls.js';
 import {
   answered,
   begin,
@@ -27,6 +27,7 @@ import {
   remember,
   renew,
   settled,
+  schemeOf,
   settleNextFirst,
   takeAgain,
   toHeld,
@@ -38,7 +39,7 @@ import { HandIn, isUsed, isWatched } from './hand-in.js';
 import { messageOf } from './message-of.js';
 import { ReconcilePayment } from './reconcile-payment.js';
 import { settlements } from './metrics.js';
-import { isForCall, isForSubscription, paysBySignature, type PaymentRow } from './payment.js';
+import { isForCall, isForSubscription, movedBaseUnits, paysBySignature, type PaymentRow } from './payment.js';
 import { OfferReceiptSigner } from './offer-receipt-signer.js';
 
 type Input = InputOf<typeof settlePayment>;
@@ -80,6 +81,8 @@ interface Learned {
   context: Context;
   waiting: Waiting;
 }
+/** The transfer that settled an authorization. */
+type Moved = Omit<NonNullable<Output['transfer']>, 'receipt'>;
 type Completed = { payment: PaymentRow; completedAt: Date };
 
 /**
@@ -119,6 +122,8 @@ export class SettleAuthorization implements OnApplicationBootstrap {
 
   /** @throws Refusal `not_payable`, `settlement_refused`, `settlement_unknown`. */
   async execute(input: Input, context: Context): Promise<Output> {
+    const unused = input.units === undefined ? null : await this.endUnused(input, context);
+    if (unused) return unused;
     const waiting = input.isResumed ? NOBODY : waitingUntil(context.deadlineAt);
     const begun = await this.intents.submit(input);
     if (begun) return this.inTime(waiting, this.finish(begun.authorization, context, waiting, begun.payment));
@@ -128,6 +133,18 @@ export class SettleAuthorization implements OnApplicationBootstrap {
       completedAt: completed.completed_at!.toISOString(),
       transfer: await this.transferOf(completed),
     };
+  }
+
+  /** A call that used nothing costs nothing, so that no signature is settled for it. @returns null for any other. */
+  private endUnused(input: Input, context: Context): Promise<Output | null> {
+    return this.database.transaction(async (tx) => {
+      const payment = await this.reconcilePayment.lock(tx, input.paymentId);
+      if (!hasEndedUnused(payment)) {
+        if (payment.state !== 'verified' || !usedNothing(payment, input)) return null;
+        await this.charge.endUnused(tx, payment, { input, context });
+      }
+      return { paymentId: payment.id, completedAt: payment.as_of.toISOString(), transfer: null };
+    });
   }
 
   /** Continues settlements whose outcome is unknown and which no process continues. Several replicas share them. */
@@ -159,14 +176,15 @@ export class SettleAuthorization implements OnApplicationBootstrap {
       : null;
   }
 
-  private async toTransfer(
+  private toTransfer(
     payment: PaymentRow,
     { payer }: AuthorizationRow,
     transactionHash: string | null,
     completedAt: Date,
-  ): Promise<NonNullable<Output['transfer']>> {
+  ): NonNullable<Output['transfer']> {
     const transfer = { transaction: transactionHash ?? '', network: payment.network, payer };
-    return { ...transfer, receipt: await this.offerReceiptSigner.receipt(payment, transfer, completedAt) };
+    const amount = payment.usage ? { amount: payment.received_base_units } : {};
+    return { ...transfer, ...amount, receipt: this.offerReceiptSigner.receipt(payment, transfer, completedAt) };
   }
 
   /** Stores the intent to settle a held authorization before its seller is called. Its payment is locked. */
@@ -183,14 +201,15 @@ export class SettleAuthorization implements OnApplicationBootstrap {
    * @param context of the request that waits for it; null for a job.
    * @throws Refusal `settlement_refused`, `settlement_unknown`.
    */
-  async settleFirst(row: AuthorizationRow, context: Context | null): Promise<void> {
+  settleFirst(row: AuthorizationRow, context: Context | null): Promise<Moved> {
     const waiting = context ? waitingUntil(context.deadlineAt) : NOBODY;
-    await this.inTime(waiting, this.finishFirst(row, waiting, context ?? newRequestContext()));
+    return this.inTime(waiting, this.finishFirst(row, waiting, context ?? newRequestContext()));
   }
 
-  private async finishFirst(row: AuthorizationRow, waiting: Waiting, context: Context): Promise<void> {
+  private async finishFirst(row: AuthorizationRow, waiting: Waiting, context: Context): Promise<Moved> {
     const transactionHash = await this.learn(row, waiting);
     await this.database.transaction((tx) => this.recordFirst(tx, row, transactionHash, waiting, context));
+    return { transaction: transactionHash ?? '', network: row.network, payer: row.payer };
   }
 
   private async recordFirst(
@@ -202,7 +221,10 @@ export class SettleAuthorization implements OnApplicationBootstrap {
   ): Promise<void> {
     const payment = await this.reconcilePayment.lock(tx, row.payment_id);
     if (payment.state !== 'indeterminate') return;
-    tx.send(settled, settledValues([{ payment, transactionHash, waiting }]));
+    tx.send(
+      settled,
+      settledValues([{ payment, transactionHash, waiting, baseUnits: BigInt(payment.amount_base_units) }]),
+    );
     if (payment.purpose === 'fee')
       await this.bookFees.execute(tx, { ...payment, transaction_hash: transactionHash }, payment.as_of, context);
     else await tx.query(paid, [payment.id, this.config.retryWindowSeconds]);
@@ -227,7 +249,8 @@ export class SettleAuthorization implements OnApplicationBootstrap {
 
   /** Records that a held authorization was settled. Its payment is locked. */
   async recordSettled(tx: Tx, payment: PaymentRow, transactionHash: string): Promise<void> {
-    tx.send(settled, settledValues([{ payment, transactionHash, waiting: NOBODY }]));
+    const baseUnits = BigInt(payment.amount_base_units);
+    tx.send(settled, settledValues([{ payment, transactionHash, waiting: NOBODY, baseUnits }]));
     await tx.query(paid, [payment.id, this.config.retryWindowSeconds]);
   }
 
@@ -246,7 +269,8 @@ export class SettleAuthorization implements OnApplicationBootstrap {
       if (!row || !begun.delete(row.id)) return null;
       const { payer, nonce, valid_before, payload, facilitator, attempts, held_at, ...payment } = row;
       const held = { payer, nonce, valid_before, payload, facilitator, attempts, reason: null, created_at: held_at };
-      const authorization = { ...held, id: row.authorization_id!, payment_id: row.id, state: 'settling' as const };
+      const of = { id: row.authorization_id!, payment_id: row.id, network: row.network };
+      const authorization = { ...held, ...of, state: 'settling' as const };
       return { payment, authorization: { ...authorization, settlement } };
     });
   }
@@ -264,7 +288,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     if (paysBySignature(payment) || !isForCall(payment)) throw unknown();
     if (input.isResumed) tx.send(leaveUnanswered, [payment.id]);
     const [{ payer } = { payer: undefined }] = await tx.query<AuthorizationRow>(find, [payment.authorization_id]);
-    this.charge.execute(tx, [{ input, context, payment, payer }]);
+    await this.charge.execute(tx, [{ input, context, payment, payer }]);
     return { ...payment, completed_at: payment.as_of };
   }
 
@@ -391,30 +415,34 @@ export class SettleAuthorization implements OnApplicationBootstrap {
       if (payment?.state === 'completed') return { payment, completedAt: payment.completed_at! };
       if (payment?.state !== 'indeterminate' || payment.authorization_id !== id || !isForCall(payment) || !input)
         return new Error(`payment ${payment_id} does not wait for the settlement of authorization ${id}`);
-      settlements.push({ payment, transactionHash, waiting });
-      due.push({ input, context, payment: { ...payment, transaction_hash: transactionHash }, payer });
+      const baseUnits = movedBaseUnits(payment, schemeOf(authorization), input.units);
+      settlements.push({ payment, transactionHash, waiting, baseUnits });
+      const moved = { transaction_hash: transactionHash, received_base_units: String(baseUnits) };
+      due.push({ input, context, payment: { ...payment, ...moved }, payer });
       // If a payment occurs twice in a group, the second item finds it completed.
-      Object.assign(payment, { state: 'completed', completed_at: payment.as_of });
+      Object.assign(payment, { ...moved, state: 'completed', completed_at: payment.as_of });
       return { payment, completedAt: payment.as_of };
     });
     if (due.length === 0) return completed;
     tx.send(settled, settledValues(settlements));
-    this.charge.execute(tx, due);
+    await this.charge.execute(tx, due);
     return completed;
   }
 }
 
 interface Settled extends Pick<Learned, 'transactionHash' | 'waiting'> {
   payment: PaymentRow;
+  baseUnits: bigint;
 }
 type Refused = Extract<Settlement, { settled: false }>;
 
 const settledValues = (settlements: Settled[]): unknown[] =>
   settled.values({
-    settlements: settlements.map(({ payment, transactionHash, waiting }) => ({
+    settlements: settlements.map(({ payment, transactionHash, waiting, baseUnits }) => ({
       payment_id: payment.id,
       authorization_id: payment.authorization_id,
       transaction_hash: transactionHash,
+      base_units: baseUnits,
       is_unanswered: isForCall(payment) && !isAnswered(waiting),
     })),
   });

@@ -29,35 +29,43 @@ export class UnstoredOffers {
   }
 
   /** Returns null while the route's facilitator has not named its fee payer. */
-  make(route: ExactRoute, asked: Omit<KeylessTerms, 'network' | 'amountBaseUnits'>): UnstoredOffer | null {
+  make(
+    route: ExactRoute,
+    asked: Omit<KeylessTerms, 'network' | 'amountBaseUnits'>,
+    scheme: ExactRequirements['scheme'] = 'exact',
+  ): UnstoredOffer | null {
     const terms = {
       ...asked,
       network: route.route.network,
       amountBaseUnits: baseUnitsOf(asked.priceMicros, route.route),
     };
     const { offer, relayRequestId } = this.offerTokens.issue(terms);
-    const requirements = requirementsOf(route, terms, relayRequestId, offer);
+    const requirements = requirementsOf(route, terms, relayRequestId, { scheme, extra: { offer } });
     return requirements && { terms, route, requirements };
   }
 
   /** The offer that a payload says it pays. It names the fee payer, which may have changed since it was made. */
-  read({ accepted: { extra } }: ExactPayload): UnstoredOffer | undefined {
-    const { relayRequestId, offer, feePayer } = extra;
+  read({ accepted }: ExactPayload): UnstoredOffer | undefined {
+    const { relayRequestId, offer } = accepted.extra;
     const terms = this.offerTokens.read({ relayRequestId, offer });
     const route = exactRoutes(this.rails).find(({ route }) => route.network === terms?.network);
     if (!terms || !route || offer === undefined) return undefined;
-    const requirements = requirementsOf(route, terms, relayRequestId, offer, feePayer);
+    const requirements = requirementsOf(route, terms, relayRequestId, accepted);
     return requirements ? { terms, route, requirements } : undefined;
   }
 }
 
+/** @param accepted what was signed, or what of it is known before. */
 function requirementsOf(
   { exact, route }: ExactRoute,
-  { payTo, amountBaseUnits }: KeylessTerms,
+  { payTo, amountBaseUnits, jobSeconds, usage }: KeylessTerms,
   relayRequestId: string,
-  offer: string,
-  feePayer?: string,
+  { scheme, extra }: { scheme: string; extra: Partial<ExactPayload['accepted']['extra']> },
 ): Requirements | null {
-  const asked = exact.requirements({ relayRequestId, route, amountBaseUnits, payTo }, feePayer);
-  return asked && { ...asked, extra: { ...asked.extra, offer } };
+  const priced = { relayRequestId, route, amountBaseUnits, payTo, jobSeconds };
+  const asked =
+    scheme === 'upto' && usage
+      ? exact.upto(priced, extra.facilitatorAddress)
+      : exact.requirements(priced, extra.feePayer);
+  return asked && { ...asked, extra: { ...asked.extra, offer: extra.offer! } };
 }

@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
-import type { checkPayable } from '@market/contracts/payments-ledger';
-import type { RequestContext } from '@market/messaging';
+import { checkPayable, findUnpayableSellers } from '@market/contracts/payments-ledger';
+import { HandleRequest, type RequestContext } from '@market/messaging';
 import { Inject, Injectable } from '@nestjs/common';
 import { PAYMENT_RAILS, type PaymentRail } from './payment-rail.js';
 import { SellerWallets } from './seller-wallets.js';
@@ -13,6 +13,8 @@ export class CheckPayable {
     @Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[],
   ) {}
 
+  /** No statement. A bus request for each type of chain. */
+  @HandleRequest(checkPayable)
   async execute(
     { sellerId }: InputOf<typeof checkPayable>,
     context: RequestContext,
@@ -22,8 +24,13 @@ export class CheckPayable {
     return { isPayable: hasWallet || !this.needWallet, missing: hasWallet ? [] : [...new Set(networks)] };
   }
 
-  async unpayableOf(sellerIds: string[], context: RequestContext): Promise<string[]> {
-    return this.needWallet ? this.withoutWallet(sellerIds, context) : [];
+  /** No statement. Some bus requests for each type of chain. */
+  @HandleRequest(findUnpayableSellers)
+  async unpayableOf(
+    { sellerIds }: InputOf<typeof findUnpayableSellers>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof findUnpayableSellers>> {
+    return { sellerIds: this.needWallet ? await this.withoutWallet(sellerIds, context) : [] };
   }
 
   private get needWallet(): boolean {

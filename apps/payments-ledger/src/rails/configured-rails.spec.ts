@@ -1,4 +1,5 @@
 import type { MessageBus } from '@market/messaging';
+import { DEFAULT_ASSETS } from '@x402/evm';
 import { paymentsLedgerConfig } from '../config.js';
 import { configuredRails } from './configured-rails.js';
 import { SellerWallets } from './seller-wallets.js';
@@ -55,6 +56,16 @@ describe('the x402 rail', () => {
     ).toEqual([['x402', 'eip155:43114:USDC']]);
   });
 
+  it('needs no further fact of a chain whose USDC takes signatures and that a stock client knows', async () => {
+    const networks = Object.entries(DEFAULT_ASSETS).flatMap(([network, assets]) =>
+      assets.some(({ symbol, assetTransferMethod }) => symbol === 'USDC' && !assetTransferMethod) ? [network] : [],
+    );
+    expect(networks).toEqual(expect.arrayContaining(['eip155:43114', 'eip155:143', 'eip155:42220', 'eip155:421614']));
+    expect(await railsOf({ ...BY_X402, PAYMENTS_LEDGER_X402_CHAINS: networks.join(',') })).toEqual([
+      ['x402', ...networks.map((network) => `${network}:USDC`)],
+    ]);
+  });
+
   it.each([
     ['an operator to be paid who has no address', TO_OPERATOR, 'PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: is needed'],
     [
@@ -84,8 +95,8 @@ describe('the x402 rail', () => {
     ],
     [
       'a chain whose USDC nobody knows',
-      { PAYMENTS_LEDGER_X402_CHAINS: 'eip155:43114' },
-      'PAYMENTS_LEDGER_X402_USDC: names no contract on eip155:43114',
+      { PAYMENTS_LEDGER_X402_CHAINS: 'eip155:31337' },
+      'PAYMENTS_LEDGER_X402_USDC: names no contract on eip155:31337',
     ],
     [
       'a token whose name nobody knows',

@@ -2,7 +2,7 @@ import type { MessageBus } from '@market/messaging';
 import { Logger } from '@nestjs/common';
 import type { PaymentsLedgerConfig } from '../config.js';
 import type { PaymentRail, PricedOffer } from './payment-rail.js';
-import { RelayRail } from './relay/relay.rail.js';
+import { relayRails } from './relay/relay-rails.js';
 import type { SellerWallets } from './seller-wallets.js';
 import { AuthorizationsOnChain } from './x402/authorizations-on-chain.js';
 import { configuredFacilitators } from './x402/configured-facilitators.js';
@@ -14,7 +14,7 @@ import { TransactionsOnSolana } from './x402/transactions-on-solana.js';
 import { X402Rail } from './x402/x402.rail.js';
 import { evmChainsOf, solanaChainsOf } from './x402/x402-settings.js';
 
-/** Returns the rails that the operator's variables enable. */
+/** The rails that the operator's variables enable. Relay is last, because a transfer between two wallets of one chain costs less. */
 export const configuredRails = async (
   config: PaymentsLedgerConfig,
   bus: MessageBus,
@@ -44,7 +44,7 @@ async function x402Rails(
     const networks = evm.map((chain) => ({
       network: chain.network,
       witness: new AuthorizationsOnChain(chain, config.x402RpcTimeoutMs),
-      requirements: (offer: PricedOffer) => evmRequirements(offer, chain.usdc, chain.domain!),
+      requirements: (offer: PricedOffer) => evmRequirements(offer, chain.usdc, chain.domain, chain.byPermit2),
     }));
     rails.push(new X402Rail({ id: 'x402', chainType: 'evm', payTo, networks, minimumMicros, facilitators }));
   }
@@ -67,35 +67,4 @@ async function x402Rails(
     );
   }
   return rails;
-}
-
-/** Relay comes last, because a transfer between two wallets of one chain costs less. */
-function relayRails(config: PaymentsLedgerConfig, bus: MessageBus): PaymentRail[] {
-  const {
-    relayUrl: url,
-    relayApiKey: apiKey,
-    relayRoutes: routes,
-    relayDestination: destination,
-    relayFeeRecipient: feeRecipient,
-  } = config;
-  if (!url || !apiKey) return [];
-  return [
-    new RelayRail(
-      {
-        url,
-        apiKey,
-        routes,
-        destination,
-        feeRecipient,
-        referrer: config.relayReferrer,
-        ttlSeconds: config.offerTtlSeconds,
-        mostCostMicros: BigInt(config.relayMaxCostMicros),
-        quotesPerMinute: config.relayQuotesPerMinute,
-        statusesPerMinute: config.relayStatusesPerMinute,
-        statusIntervalMs: config.relayStatusIntervalMs,
-        timeoutMs: config.relayTimeoutMs,
-      },
-      bus,
-    ),
-  ];
 }

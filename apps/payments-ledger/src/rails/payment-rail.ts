@@ -81,10 +81,12 @@ export interface WatchedOffer {
   amountBaseUnits: bigint;
   payTo: string;
   createdAt: Date;
+  /** How long the seller may work on the call after its request is answered. */
+  jobSeconds?: number | undefined;
 }
 
 /** The parts of an offer that a signed authorization contains. */
-export type PricedOffer = Pick<WatchedOffer, 'relayRequestId' | 'route' | 'amountBaseUnits' | 'payTo'>;
+export type PricedOffer = Pick<WatchedOffer, 'relayRequestId' | 'route' | 'amountBaseUnits' | 'payTo' | 'jobSeconds'>;
 
 /**
  * A payment rail says where an offer is to be paid and what has arrived there. It decides nothing else: states, journal
@@ -141,6 +143,11 @@ export interface PaymentRail {
      * names now.
      */
     requirements(offer: PricedOffer, feePayer?: string): ExactRequirements | null;
+    /**
+     * The terms that the buyer signs for a call that costs what it uses (x402 `upto`); null if nobody settles them.
+     * @param facilitatorAddress the account that what was signed names, if it is not the one that settles now.
+     */
+    upto(offer: PricedOffer, facilitatorAddress?: string): ExactRequirements | null;
     readonly facilitators: Facilitators;
     /**
      * Reports the outcome of an authorization. `isUsed` and `isSettledBy` exist if a party other than the facilitator

@@ -58,9 +58,9 @@ const tokenCheck = (chain: X402Chain, url: string): Check => ({
     const server = createPublicClient({ transport: http(url, { timeout: TIMEOUT_MS, retryCount: 0 }) });
     // Another check says that there is no token, or one with other decimals.
     if (!(await server.getCode({ address: chain.usdc }))) return [];
-    const { domain, problems } = await readToken(chain, server);
+    const { domain, byPermit2, problems } = await readToken(chain, server);
     if (problems.some((problem) => !problem.startsWith(TOKEN_DOMAINS))) return [];
-    return domain
+    return domain || byPermit2
       ? problems
       : [`${TOKEN_DOMAINS}: names no token of ${chain.network}, and its contract does not say its name`];
   },

@@ -3,8 +3,9 @@ import { Inject, Injectable } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { Authorizations } from '../payments/authorizations.js';
 import { messageOf } from '../payments/message-of.js';
-import { paymentColumns, watchedOffer, type PaymentRow } from '../payments/payment.js';
-import { toHeld, type AuthorizationRow } from '../payments/authorization-rows.js';
+import { atUse } from '../payments/hand-in.js';
+import { movedBaseUnits, paymentColumns, watchedOffer, type PaymentRow } from '../payments/payment.js';
+import { schemeOf, toHeld, type AuthorizationRow } from '../payments/authorization-rows.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import { TransactionNotFoundError } from '../rails/x402/facilitator.js';
 
@@ -13,7 +14,7 @@ import { TransactionNotFoundError } from '../rails/x402/facilitator.js';
  * was refused or lapsed.
  */
 const settlements = `FROM payments p LEFT JOIN reconciliations r ON r.payment_id = p.id
-   WHERE p.id > $1 AND p.rail <> 'sandbox' AND p.state NOT IN ('pending', 'underpaid', 'verified', 'indeterminate')
+   WHERE p.id > $1 AND p.rail NOT IN ('sandbox', 'included') AND p.state NOT IN ('pending', 'underpaid', 'verified', 'indeterminate')
      AND (p.transaction_hash IS NOT NULL OR p.state IN ('completed', 'failed', 'refund_due') OR EXISTS (
        SELECT 1 FROM authorizations a WHERE a.payment_id = p.id AND a.state IN ('refused', 'lapsed')))`;
 const all = sql('payments.to-reconcile', `SELECT ${paymentColumns('p')} ${settlements} ORDER BY p.id LIMIT $2`);
@@ -96,16 +97,19 @@ export class ReconcileSettlements {
 
   private async signed(payment: PaymentRow, exact: NonNullable<PaymentRail['exact']>): Promise<string | null> {
     const rows = await this.database.query<AuthorizationRow>(signatures, [payment.id]);
-    const { transaction_hash: hash, network, pay_to, amount_base_units: amount } = payment;
+    const { transaction_hash: hash, network, pay_to } = payment;
     const settled = rows.find(({ id, state }) => id === payment.authorization_id && state === 'settled');
     if ((hash !== null || payment.state === 'completed') && (hash === null || !settled))
       return `the books name ${hash ?? 'no transaction'} and ${settled ? 'a' : 'no'} settled signature`;
+    const amount = settled
+      ? String(movedBaseUnits(payment, schemeOf(settled), settled.settlement?.units))
+      : payment.amount_base_units;
     if (settled && payment.received_base_units !== amount)
       return `the books say that ${payment.received_base_units} of ${amount} base units came`;
     // Without an RPC server, only the facilitator's answer is known.
     if (!this.config.x402Chains?.get(network)?.length) return null;
     for (const row of rows) {
-      const { requirements } = this.authorizations.read(payment, row.payload);
+      const { requirements } = atUse(this.authorizations.read(payment, row.payload), row, payment);
       if (row === settled) {
         const paid = await exact.witness.isSettledBy!(hash!, toHeld(row), requirements).catch((error: unknown) => {
           if (error instanceof TransactionNotFoundError) return null;

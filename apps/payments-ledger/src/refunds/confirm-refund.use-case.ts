@@ -1,7 +1,7 @@
 import type { InputOf } from '@market/contracts';
 import { findPayoutWallets } from '@market/contracts/identity';
 import { confirmRefund, type RefundView } from '@market/contracts/payments-ledger';
-import { MessageBus, principalOf, refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, MessageBus, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, isUniqueViolation, recordOperatorAction, sql, type OperatorAction } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
@@ -46,6 +46,7 @@ export class ConfirmRefund {
   ) {}
 
   /** Confirms a refund for the seller that owes it. */
+  @HandleRequest(confirmRefund)
   async execute(
     { refund_id, transaction }: InputOf<typeof confirmRefund>,
     context: RequestContext,

@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
-import type { listRefunds } from '@market/contracts/payments-ledger';
-import { principalOf, type RequestContext } from '@market/messaging';
+import { listRefunds } from '@market/contracts/payments-ledger';
+import { HandleRequest, principalOf, type RequestContext } from '@market/messaging';
 import { Database, pageOfRows, sql } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
@@ -26,6 +26,7 @@ export class ListRefunds {
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
+  @HandleRequest(listRefunds)
   async execute(
     { role, status, page, limit, cursor }: InputOf<typeof listRefunds>,
     context: RequestContext,

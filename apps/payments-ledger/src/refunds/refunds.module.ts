@@ -6,12 +6,10 @@ import { CompleteRefund } from './complete-refund.js';
 import { ConfirmRefund } from './confirm-refund.use-case.js';
 import { ListRefunds } from './list-refunds.query.js';
 import { RefundPayments } from './refund-payments.job.js';
-import { RefundsMessageController } from './refunds.message-controller.js';
 import { TransfersOnChain } from './transfers-on-chain.js';
 
 @Module({
   imports: [FeesModule, JournalModule, PaymentsModule],
-  controllers: [RefundsMessageController],
   providers: [CompleteRefund, ConfirmRefund, ListRefunds, RefundPayments, TransfersOnChain],
 })
 export class RefundsModule {}

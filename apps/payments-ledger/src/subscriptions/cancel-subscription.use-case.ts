@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { cancelSubscription } from '@market/contracts/payments-ledger';
-import { principalOf, refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { ENDED_COLUMNS, Subscriptions, type EndedRow } from './subscriptions.js';
@@ -24,6 +24,7 @@ export class CancelSubscription {
     private readonly subscriptions: Subscriptions,
   ) {}
 
+  @HandleRequest(cancelSubscription)
   async execute(
     { subscription_id: subscriptionId }: InputOf<typeof cancelSubscription>,
     context: RequestContext,

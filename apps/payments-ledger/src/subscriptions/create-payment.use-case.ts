@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { createPayment } from '@market/contracts/payments-ledger';
-import { principalOf, refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, Idempotency } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { OfferedListing } from './offered-listing.js';
@@ -22,6 +22,7 @@ export class CreatePayment {
     private readonly offers: SubscriptionOffers,
   ) {}
 
+  @HandleRequest(createPayment)
   async execute({ listing_id }: InputOf<typeof createPayment>, context: RequestContext): Promise<Output> {
     const storedAnswer = await this.idempotency.replay(createPayment, context);
     // The idempotency key stays bound to its request, but the answer is not replayed: a repetition gets the offer that

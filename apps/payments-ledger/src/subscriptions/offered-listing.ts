@@ -5,7 +5,7 @@ import { Injectable } from '@nestjs/common';
 import type { PaidModel } from '../payments/payment.js';
 
 /** A listing that can be subscribed to. */
-export interface SubscribableListing extends Offering {
+export interface SubscribableListing extends Offering, Pick<CallableOffering, 'includedCalls' | 'includedUnits'> {
   pricingModel: 'free' | PaidModel;
 }
 

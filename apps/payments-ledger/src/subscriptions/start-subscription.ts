@@ -37,6 +37,8 @@ export class StartSubscription {
         listing: { id: payment.listing_id, name: payment.listing_name, slug: payment.listing_slug },
         pricingModel: payment.pricing_model,
         priceMicros: BigInt(payment.gross_micros),
+        includedCalls: payment.included_calls,
+        includedUnits: payment.included_units,
         feeReceivedMicros: feeReceivedMicros(payment),
         paymentId,
       },

@@ -1,6 +1,6 @@
 import type { Currency, InputOf, OutputOf } from '@market/contracts';
 import { subscribe } from '@market/contracts/payments-ledger';
-import { principalOf, refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, Idempotency, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { OfferedListing, type SubscribableListing } from './offered-listing.js';
@@ -21,6 +21,7 @@ export class Subscribe {
     private readonly offers: SubscriptionOffers,
   ) {}
 
+  @HandleRequest(subscribe)
   async execute({ listing_id, origin_currency }: InputOf<typeof subscribe>, context: RequestContext): Promise<Output> {
     const storedAnswer = await this.idempotency.replay(subscribe, context);
     if (storedAnswer?.outcome === 'subscribed') return storedAnswer;
@@ -57,7 +58,16 @@ export class Subscribe {
     const { listingId, name, slug, sellerId, pricingModel } = listing;
     const started = await this.subscriptions.start(
       tx,
-      { consumerId, sellerId, listing: { id: listingId, name, slug }, pricingModel, priceMicros: 0n, paymentId: null },
+      {
+        consumerId,
+        sellerId,
+        listing: { id: listingId, name, slug },
+        pricingModel,
+        priceMicros: 0n,
+        includedCalls: null,
+        includedUnits: null,
+        paymentId: null,
+      },
       context,
     );
     if (started) return { outcome: 'subscribed', subscription: toSubscriptionView(started) };

@@ -8,16 +8,15 @@ import { Budgets } from '../budgets/budgets.js';
 import { Authorizations } from '../payments/authorizations.js';
 import { Offers } from '../payments/offers.js';
 import { LIVE_STATES } from '../payments/payment-state.js';
-import { feesOf, paymentColumns, requirementsOf, type PaymentRow } from '../payments/payment.js';
+import { feesOf, paymentsAndOffers, requirementsOf, type PaymentRow } from '../payments/payment.js';
 import type { SubscribableListing } from './offered-listing.js';
 
 type SubscriptionOffer = OutputOf<typeof createPayment>;
 
 const findLive = sql(
   'payments.live-subscription',
-  `SELECT ${paymentColumns('p')} FROM payments p
-   WHERE buyer_id = $1 AND listing_id = $2 AND pricing_model = $3 AND purpose = 'subscription'
-     AND state IN (${LIVE_STATES.map((state) => `'${state}'`).join(', ')})
+  `SELECT * FROM ${paymentsAndOffers("p.buyer_id = $1 AND p.listing_id = $2 AND p.pricing_model = $3 AND p.purpose = 'subscription'")} p
+   WHERE state IN (${LIVE_STATES.map((state) => `'${state}'`).join(', ')})
      AND NOT (state IN ('pending', 'underpaid') AND expires_at <= now())
    ORDER BY created_at DESC, id DESC LIMIT 1`,
 );
@@ -44,6 +43,8 @@ export class SubscriptionOffers {
       gateway_request_id: null,
       body_digest: null,
       pricing_model: listing.pricingModel,
+      included_calls: listing.includedCalls ?? null,
+      included_units: listing.includedUnits ?? null,
     } as const;
     return this.toView(
       await this.offers.make(
@@ -81,6 +82,8 @@ export class SubscriptionOffers {
       requirements: requirementsOf(row),
       fees: feesOf(row),
       provider: row.rail,
+      included_calls: row.included_calls,
+      included_units: row.included_units,
       x402: await this.authorizations.acceptsOf(row, context),
     };
   }

@@ -1,6 +1,7 @@
 import type { OutputOf, PricingModel } from '@market/contracts';
 import type { listSubscriptions, subscribe } from '@market/contracts/payments-ledger';
 import { usdNumber } from '@market/kernel';
+import { QUOTA, quotaOf, type QuotaColumns } from '../quotas/call-quotas.js';
 
 export type SubscriptionRecord = OutputOf<typeof listSubscriptions>['items'][number];
 export type SubscriptionView = Extract<OutputOf<typeof subscribe>, { outcome: 'subscribed' }>['subscription'];
@@ -18,13 +19,15 @@ export interface SubscriptionRow {
   status: SubscriptionView['status'];
   created_at: Date;
   current_period_end: Date | null;
+  /** Null if the period includes neither calls nor units. */
+  quota: QuotaColumns | null;
 }
 
 /** A subscription whose period has ended counts as expired even before the job has recorded it. */
 export const STATUS_NOW = `CASE WHEN s.status = 'active' AND s.current_period_end <= now() THEN 'expired' ELSE s.status END`;
 
 export const subscriptionColumns = `s.id, s.consumer_id, s.seller_id, s.listing_id, s.listing_name, s.listing_slug,
-  s.pricing_model, s.price_micros, ${STATUS_NOW} AS status, s.created_at, s.current_period_end`;
+  s.pricing_model, s.price_micros, ${STATUS_NOW} AS status, s.created_at, s.current_period_end, ${QUOTA} AS quota`;
 
 export function toSubscriptionView(row: SubscriptionRow): SubscriptionView {
   return {
@@ -35,6 +38,7 @@ export function toSubscriptionView(row: SubscriptionRow): SubscriptionView {
     pricing_model: row.pricing_model,
     pricing_amount: usdNumber(BigInt(row.price_micros)),
     current_period_end: row.current_period_end?.toISOString() ?? null,
+    ...quotaOf(row.quota, row.current_period_end),
     created_at: row.created_at.toISOString(),
   };
 }

@@ -7,13 +7,11 @@ import { ExpireSubscriptions } from './expire-subscriptions.job.js';
 import { OfferedListing } from './offered-listing.js';
 import { Subscribe } from './subscribe.use-case.js';
 import { SubscriptionOffers } from './subscription-offers.js';
-import { SubscriptionsMessageController } from './subscriptions.message-controller.js';
 import { SubscriptionsQuery } from './subscriptions.query.js';
 import { VerifyPayment } from './verify-payment.use-case.js';
 
 @Module({
   imports: [BudgetsModule, PaymentsModule],
-  controllers: [SubscriptionsMessageController],
   providers: [
     OfferedListing,
     SubscriptionOffers,

@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { getSubscription, listSubscriptions } from '@market/contracts/payments-ledger';
-import { principalOf, refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { STATUS_NOW, subscriptionColumns, toSubscriptionRecord, type SubscriptionRow } from './subscription.js';
@@ -21,6 +21,7 @@ const find = sql(
 export class SubscriptionsQuery {
   constructor(private readonly database: Database) {}
 
+  @HandleRequest(listSubscriptions)
   async list(
     { status, page, limit }: InputOf<typeof listSubscriptions>,
     context: RequestContext,
@@ -33,6 +34,7 @@ export class SubscriptionsQuery {
     return { items: rows.map(toSubscriptionRecord), total: counted!.total };
   }
 
+  @HandleRequest(getSubscription)
   async get(
     { subscription_id }: InputOf<typeof getSubscription>,
     context: RequestContext,

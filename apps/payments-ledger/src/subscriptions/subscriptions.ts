@@ -1,9 +1,10 @@
-import type { PricingModel } from '@market/contracts';
+import type { IncludedUnits, PricingModel } from '@market/contracts';
 import { subscriptionEnded, subscriptionStarted } from '@market/contracts/payments-ledger';
 import { newId, type Micros } from '@market/kernel';
 import type { RequestContext } from '@market/messaging';
 import { Outbox, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
+import { IS_USED_UP } from '../quotas/call-quotas.js';
 import { subscriptionColumns, type SubscriptionRow } from './subscription.js';
 
 /** A new subscription: subscriber, listing and price. */
@@ -13,6 +14,10 @@ export interface NewSubscription {
   listing: { id: string; name: string; slug: string };
   pricingModel: PricingModel;
   priceMicros: Micros;
+  /** How many calls its period includes; null if none. */
+  includedCalls: number | null;
+  /** How many units; null if none. */
+  includedUnits: IncludedUnits | null;
   /** See `subscriptionStarted`. */
   feeReceivedMicros?: string;
   /** Null for a free subscription, which has no end. */
@@ -30,10 +35,11 @@ export interface EndedRow {
 }
 export const ENDED_COLUMNS = 'id, consumer_id, seller_id, listing_id, status, ended_at';
 
+/** Another period may begin when the calls of the current one are used up. */
 const expireCurrent = sql(
   'subscriptions.expire-current',
-  `UPDATE subscriptions SET status = 'expired', ended_at = current_period_end
-   WHERE consumer_id = $1 AND listing_id = $2 AND status = 'active' AND current_period_end <= now()
+  `UPDATE subscriptions s SET status = 'expired', ended_at = least(current_period_end, now())
+   WHERE consumer_id = $1 AND listing_id = $2 AND status = 'active' AND (current_period_end <= now() OR ${IS_USED_UP})
    RETURNING ${ENDED_COLUMNS}`,
 );
 /** The base fee of usage_tiered pays for a month, like the price of monthly. */
@@ -46,11 +52,16 @@ const insert = sql(
    ON CONFLICT (consumer_id, listing_id) WHERE status = 'active' DO NOTHING
    RETURNING ${subscriptionColumns}`,
 );
+const addQuota = sql(
+  'call-quotas.add',
+  `INSERT INTO call_quotas (id, buyer_id, listing_id, is_trial, unit, calls, per_call)
+   VALUES ($1, $2, $3, false, $4, $5, $6)`,
+);
 const findActive = sql(
   'subscriptions.find-active',
   `SELECT s.id FROM subscriptions s
    WHERE s.consumer_id = $1 AND s.listing_id = $2 AND s.status = 'active'
-     AND (s.current_period_end IS NULL OR s.current_period_end > now())`,
+     AND (s.current_period_end IS NULL OR s.current_period_end > now()) AND NOT ${IS_USED_UP}`,
 );
 
 /**
@@ -67,7 +78,17 @@ export class Subscriptions {
     wanted: NewSubscription,
     context: Pick<RequestContext, 'requestId' | 'traceparent'>,
   ): Promise<SubscriptionRow | undefined> {
-    const { consumerId, sellerId, listing, pricingModel, priceMicros, feeReceivedMicros = '0', paymentId } = wanted;
+    const {
+      consumerId,
+      sellerId,
+      listing,
+      pricingModel,
+      priceMicros,
+      includedCalls,
+      includedUnits,
+      feeReceivedMicros = '0',
+      paymentId,
+    } = wanted;
     await this.emitEnded(tx, await tx.query<EndedRow>(expireCurrent, [consumerId, listing.id]), context);
     const [started] = await tx.query<SubscriptionRow>(insert, [
       newId(),
@@ -81,6 +102,11 @@ export class Subscriptions {
       paymentId,
     ]);
     if (!started) return undefined;
+    const { unit = null, units: calls = includedCalls, per_call = 1 } = includedUnits ?? {};
+    if (calls !== null) {
+      tx.send(addQuota, [started.id, consumerId, listing.id, unit, calls, per_call]);
+      started.quota = { unit, calls, used: 0 };
+    }
     const payload = {
       subscriptionId: started.id,
       paymentId,
@@ -118,6 +144,7 @@ export class Subscriptions {
     );
   }
 
+  /** The subscription because of which no other is sold. */
   async activeId(through: Pick<Tx, 'query'>, consumerId: string, listingId: string): Promise<string | undefined> {
     const [active] = await through.query<{ id: string }>(findActive, [consumerId, listingId]);
     return active?.id;

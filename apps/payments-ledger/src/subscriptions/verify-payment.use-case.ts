@@ -1,7 +1,7 @@
 import type { InputOf, OutputOf } from '@market/contracts';
-import { settlePayment, verifyPayment, type PendingReason } from '@market/contracts/payments-ledger';
+import { type PendingReason, settlePayment, verifyPayment } from '@market/contracts/payments-ledger';
 import { formatDecimal, invariant, usdNumber } from '@market/kernel';
-import { isRefusal, principalOf, refuse, type RequestContext, type Refusal } from '@market/messaging';
+import { HandleRequest, isRefusal, principalOf, type Refusal, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Budgets } from '../budgets/budgets.js';
@@ -14,7 +14,7 @@ import {
   feesOf,
   isForSubscription,
   owedMicros,
-  paymentColumns,
+  paymentsAndOffers,
   paysBySignature,
   requirementsOf,
   type PaymentRow,
@@ -30,10 +30,10 @@ import { isSame, isSigned, readSandboxPayload } from './x402-payload.js';
 type Input = InputOf<typeof verifyPayment>;
 type Output = OutputOf<typeof verifyPayment>;
 
-const find = sql('payments.find-to-verify', `SELECT ${paymentColumns('p')} FROM payments p WHERE id = $1`);
+const find = sql('payments.find-to-verify', `SELECT * FROM ${paymentsAndOffers('p.id = $1')} p`);
 const findByRelayId = sql(
   'payments.find-to-verify-by-relay-id',
-  `SELECT ${paymentColumns('p')} FROM payments p WHERE relay_request_id = $1`,
+  `SELECT * FROM ${paymentsAndOffers('p.relay_request_id = $1')} p`,
 );
 const findStarted = sql(
   'subscriptions.of-payment',
@@ -66,6 +66,7 @@ export class VerifyPayment {
     private readonly budgets: Budgets,
   ) {}
 
+  @HandleRequest(verifyPayment)
   async execute(input: Input, context: RequestContext): Promise<Output> {
     const payment = await this.findOwn(input, context);
     const { payment: reconciled, missing } = await this.reconcile(payment, input, context);
@@ -247,7 +248,11 @@ export class VerifyPayment {
     invariant(started && row.completed_at, `payment ${row.id} started a subscription`);
     return {
       outcome: 'completed',
-      subscription: toSubscriptionView({ ...started, status: 'active' }),
+      subscription: toSubscriptionView({
+        ...started,
+        status: 'active',
+        quota: started.quota && { ...started.quota, used: 0 },
+      }),
       payment: {
         payment_id: row.id,
         requirements: requirementsOf(row),

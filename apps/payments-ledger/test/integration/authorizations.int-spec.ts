@@ -75,6 +75,42 @@ describe('a payment by signed authorization', () => {
     ).toMatchObject([{ transactionHash: settled.transfer!.transaction }]);
   });
 
+  it('may be collected before its call has ended, and is then charged or owed back', async () => {
+    const [{ order, offered, claim }, other] = [await held(), await held()];
+    const { transfer } = await harness.collect(claim);
+    expect(transfer).toEqual({
+      transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) as string,
+      network: 'eip155:84532',
+      payer: payer.address.toLowerCase(),
+    });
+    // What has arrived is collected, and pays for another attempt.
+    expect(await harness.collect(claim)).toEqual({ transfer: null });
+    expect(asAuthorized(await harness.authorize(order, offered))).toMatchObject({
+      transactionHash: transfer!.transaction,
+    });
+    expect(await harness.settle(claim)).toMatchObject({ transfer });
+    expect([await harness.stateOf(claim.paymentId), await transfersFor(claim.paymentId)]).toEqual(['completed', 1]);
+    expect(await reasonOf(harness.collect(claim))).toBe('not_payable');
+    expect(await harness.release(claim, { isOver: true })).toEqual({});
+    expect(await harness.stateOf(claim.paymentId)).toBe('completed');
+
+    await harness.collect(other.claim);
+    for (let repeat = 0; repeat < 2; repeat += 1)
+      expect(await harness.release(other.claim, { isOver: true })).toEqual({ isOwedBack: true });
+    expect(await harness.stateOf(other.claim.paymentId)).toBe('refund_due');
+    expect(await reasonOf(harness.settle(other.claim))).toBe('not_payable');
+    const owed = (await harness.received(paymentRefundDue)).filter(
+      ({ paymentId }) => paymentId === other.claim.paymentId,
+    );
+    expect(owed).toMatchObject([{ reason: 'not_delivered', amountMicros: '250000' }]);
+  });
+
+  it('lapses with a call that is over if it was not collected, and owes nothing back', async () => {
+    const { claim } = await held();
+    expect(await harness.release(claim, { isOver: true })).toEqual({ isFree: true });
+    expect([await harness.stateOf(claim.paymentId), await transfersFor(claim.paymentId)]).toEqual(['cancelled', 0]);
+  });
+
   it('is signed for anew only from books that are as they were recorded', async () => {
     const { claim } = await held();
     const settled = await harness.settle(claim);
@@ -85,7 +121,7 @@ describe('a payment by signed authorization', () => {
       ]);
     await rewrite(`0x${'00'.repeat(20)}`);
     expect(await harness.settle(claim)).toEqual({ ...settled, transfer: null });
-    expect((await verifyJournal(harness.db.database)).map(({ detail }) => detail)).toEqual([
+    expect((await verifyJournal(harness.db.database)).problems.map(({ detail }) => detail)).toEqual([
       expect.stringMatching(/: authorizations\.payer$/),
     ]);
     await rewrite(payer.address.toLowerCase());
@@ -375,6 +411,37 @@ describe('a facilitator that fails', () => {
     expect(await harness.stateOf(claim.paymentId)).toBe('completed');
     expect(await transfers(claim.paymentId)).toEqual([{ transaction_hash: transfer!.transaction }]);
     expect(await harness.authorize(order, offered)).toMatchObject({ outcome: 'completed' });
+  });
+
+  it('to move the money before the call has ended is told so, and the outcome that it does not know becomes known', async () => {
+    const collected = async (...script: Scripted['script']) => {
+      const order = newOrder();
+      const offered = await harness.quote(order);
+      const claim = asAuthorized(await harness.authorize(order, offered, { authorization: await signed(offered) }));
+      scripted.script = script;
+      const outcome = await reasonOf(parts.collectPayment.execute({ paymentId: claim.paymentId }, inAHurry(order)));
+      return { order, offered, claim, outcome };
+    };
+    const refused = await collected('refuse');
+    expect([refused.outcome, await harness.stateOf(refused.claim.paymentId)]).toEqual([
+      'settlement_refused',
+      'pending',
+    ]);
+    expect(await transfers(refused.claim.paymentId)).toEqual([]);
+
+    // The refused one settles first from now on.
+    payer = privateKeyToAccount(generatePrivateKey());
+    const unknown = await collected('break', 'break', 'break', 'break');
+    expect([unknown.outcome, await harness.stateOf(unknown.claim.paymentId)]).toEqual([
+      'settlement_unknown',
+      'indeterminate',
+    ]);
+    await eventually(async () => {
+      await resume();
+      expect(await harness.stateOf(unknown.claim.paymentId)).toBe('verified');
+    });
+    expect(await transfers(unknown.claim.paymentId)).toHaveLength(1);
+    expect(await harness.settle(unknown.claim)).toMatchObject({ transfer: { payer: payer.address.toLowerCase() } });
   });
 
   it('is asked by one process as long as that lives, and by another within three seconds of its death', async () => {

@@ -71,6 +71,7 @@ describe('the books', () => {
       transaction_hash: receipt!.transaction_hash,
       network: 'eip155:84532',
       wallet: expect.stringMatching(/^0x/) as string,
+      usage: null,
       created_at: receipt!.created_at,
     });
     expect(page.items[0]!.reference.receipt_id).toBeNull();

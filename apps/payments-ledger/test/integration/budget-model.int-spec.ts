@@ -1,3 +1,4 @@
+import { countOf, TEST_SEED } from '@market/test-servers/threats';
 import type { Budget } from '@market/contracts';
 import { getSpending } from '@market/contracts/payments-ledger';
 import { newId, usdNumber } from '@market/kernel';
@@ -20,8 +21,8 @@ import { signed } from '../support/signed-payload.js';
 
 const CALL = 250_000n;
 const PAYMENTS = 6;
-const runs = Number(process.env.TEST_RUNS ?? 40);
-const seed = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31);
+const runs = countOf('budgetModel');
+const seed = TEST_SEED;
 
 /**
  * The actions of one buyer with six calls of different prices, under two keys of one agent. Pairs of actions run
@@ -173,6 +174,6 @@ describe('what is spent under budgets', () => {
         { seed, numRuns: runs, endOnFailure: true },
       );
     },
-    60_000 + runs * 10_000,
+    60_000 + runs * 60_000,
   );
 });

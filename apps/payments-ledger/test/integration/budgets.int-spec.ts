@@ -14,6 +14,7 @@ import {
   type Offered,
   type Order,
 } from '../support/ledger-harness.js';
+import { readSpending } from '../../src/budgets/spending.js';
 import { ledgerParts } from '../support/parts.js';
 import { signed as signedBy } from '../support/signed-payload.js';
 
@@ -285,5 +286,25 @@ describe('a budget', () => {
       [false, 'day', '1000000'],
       [true, 'day', '1250000'],
     ]);
+  });
+
+  it('sums what an account spent before in a period from an index alone', async () => {
+    const account = `'${newId()}'::uuid`;
+    const statement = readSpending.text
+      .replaceAll('$1', `ARRAY[${account}]`)
+      .replaceAll('$2', account)
+      .replaceAll('$3', 'NULL::uuid')
+      .replaceAll(/(FROM|JOIN) (payments|spending)/g, '$1 payments_ledger.$2');
+    // A small table is cheaper to read as a whole.
+    const set = async (to: string): Promise<void> => {
+      for (const way of ['seqscan', 'bitmapscan'])
+        await harness.db.inspect(
+          `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I ${to.replace('?', `enable_${way}`)}', current_database()); END $$`,
+        );
+    };
+    await set('SET ? = off');
+    const plan = await harness.db.inspect<{ 'QUERY PLAN': string }>(`EXPLAIN ${statement}`);
+    await set('RESET ?');
+    expect(plan.map((line) => line['QUERY PLAN']).join('\n')).toMatch(/Index Only Scan using payments_spent/);
   });
 });

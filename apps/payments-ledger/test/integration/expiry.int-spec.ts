@@ -1,5 +1,4 @@
 import { Locks } from '@market/persistence';
-import { setTimeout as delay } from 'node:timers/promises';
 import { paymentRefundDue } from '@market/contracts/payments-ledger';
 import { eventually } from '@market/testing';
 import type { PaymentRail } from '../../src/rails/payment-rail.js';
@@ -111,8 +110,9 @@ describe('time', () => {
     const locks = new Locks(harness.db.url);
     await locks.open();
     const lock = await locks.acquire(offered.offer.relay_request_id);
-    await set("retry_until = now() - interval '1 second'", [paymentId]);
-    await delay(500);
+    const [, { offer: other }] = await paid();
+    await set("retry_until = now() - interval '1 second'", [paymentId, other.payment_id]);
+    await becomes('refund_due', [other.payment_id]);
     expect(await harness.stateOf(paymentId)).toBe('verified');
     lock!.release();
     await becomes('refund_due', [paymentId]);
@@ -159,11 +159,14 @@ describe('offers that came to nothing', () => {
   });
   afterAll(() => harness.stop());
 
-  const since = (days: number, ids: string[]): Promise<unknown> =>
-    harness.db.inspect(
+  /** Of an offer that is over for so long, the day was dropped. */
+  const since = async (days: number, ids: string[]): Promise<void> => {
+    await harness.db.inspect(
       `UPDATE payments_ledger.payments SET expires_at = now() - $2 * interval '1 day' WHERE id = ANY($1)`,
       [ids, days],
     );
+    await harness.db.inspect('DELETE FROM payments_ledger.offers WHERE id = ANY($1)', [ids]);
+  };
   const left = async (ids: string[]): Promise<string[]> =>
     (await harness.db.inspect<{ id: string }>('SELECT id FROM payments_ledger.payments WHERE id = ANY($1)', [ids])).map(
       ({ id }) => id,
@@ -294,7 +297,8 @@ describe('rails that do not answer', () => {
     harness.relay.misbehave = () => 'silence';
     await ledger.db.inspect(...copies(25_000, carried.offer.payment_id));
     await ledger.db.inspect(...copies(25_000, unpaid.offer.payment_id));
-    await new Promise((resolve) => setTimeout(resolve, 6_000));
+    const asked = harness.relay.asked.length;
+    await eventually(() => expect(harness.relay.asked.length).toBeGreaterThan(asked), { withinMs: 30_000 });
     await ledger.db.inspect(
       `UPDATE payments_ledger.payments
        SET expires_at = now(), retry_until = CASE WHEN state = 'verified' THEN now() END

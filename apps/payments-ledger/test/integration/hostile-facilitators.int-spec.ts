@@ -6,7 +6,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { payoutOf } from '../../../gateway/test/support/fake-wallets.js';
 import { asAuthorized, newOrder } from '../support/ledger-harness.js';
-import { serveFacilitatorOf, type Asked, type RemoteFacilitator } from '../support/remote-facilitator.js';
+import {
+  facilitatorsInOrder,
+  serveFacilitatorOf,
+  type Asked,
+  type RemoteFacilitator,
+} from '../support/remote-facilitator.js';
 import { signed } from '../support/signed-payload.js';
 import { ON_CHAIN, startX402Ledger, type X402Ledger } from '../support/x402-ledger.js';
 
@@ -107,14 +112,7 @@ describe('two facilitators of which the first', () => {
     harness = await startX402Ledger(async (facilitator, chain) => {
       first = facilitator;
       second = await serveFacilitatorOf(chain);
-      const hosts = [first, second].map(({ url }) => new URL(url).host);
-      return {
-        PAYMENTS_LEDGER_X402_FACILITATOR_URL: `${first.url},${second.url}`,
-        PAYMENTS_LEDGER_X402_FACILITATOR_API_KEY: hosts.map((host) => `${host}=secret`).join(),
-        PAYMENTS_LEDGER_X402_FACILITATOR_TIMEOUT_MS: '1500',
-        PAYMENTS_LEDGER_RESUME_INTERVAL_MS: '100',
-        PAYMENTS_LEDGER_SAMPLE_INTERVAL_MS: '100',
-      };
+      return { ...facilitatorsInOrder(first, second), PAYMENTS_LEDGER_SAMPLE_INTERVAL_MS: '100' };
     });
   }, 120_000);
   afterEach(() => Object.assign(first, { behaviour: null }));

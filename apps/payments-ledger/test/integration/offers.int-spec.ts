@@ -212,7 +212,7 @@ describe('an account that pays for nothing', () => {
     const buyer = newId();
     const ask = (): Promise<unknown> => harness.quote(newOrder({ buyer }));
     const open = async (): Promise<number> =>
-      (await harness.db.inspect('SELECT 1 FROM payments_ledger.payments WHERE buyer_id = $1', [buyer])).length;
+      (await harness.db.inspect('SELECT 1 FROM payments_ledger.offers WHERE buyer_id = $1', [buyer])).length;
     const order = newOrder({ buyer });
     const first = await harness.quote(order);
     for (let n = 1; n < 20; n += 1) await ask();

@@ -24,7 +24,7 @@ describe.each(FAULTS)('a party that %s', (fault) => {
       declaration: { kind: 'unavailable' },
       details: { retry_after_seconds: expect.any(Number) as number },
     });
-    expect(Date.now() - begun).toBeLessThan(5_000);
+    expect(Date.now() - begun).toBeLessThan(12_000);
   };
 
   it.each(['facilitator', 'RPC server'])(
@@ -76,9 +76,10 @@ describe.each(FAULTS)('a party that %s', (fault) => {
       expect(
         await harness.db.inspect(
           `SELECT state, authorization_id, (SELECT count(*)::int FROM payments_ledger.authorizations) AS held
-           FROM payments_ledger.payments`,
+           FROM payments_ledger.offers`,
         ),
       ).toEqual([{ state: 'pending', authorization_id: null, held: 0 }]);
+      expect(await harness.db.inspect('SELECT FROM payments_ledger.payments')).toEqual([]);
       expect(await harness.authorize(order, offered)).toEqual({ outcome: 'unpaid', offer: offered.offer });
       await harness.stop();
     },

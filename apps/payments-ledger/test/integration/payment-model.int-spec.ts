@@ -1,3 +1,4 @@
+import { countOf, TEST_SEED } from '@market/test-servers/threats';
 import {
   as,
   newOrder,
@@ -17,8 +18,8 @@ import type { PaymentState } from '../../src/payments/payment-state.js';
 import { ledgerParts } from '../support/parts.js';
 
 const PRICE = 400_000n;
-const runs = Number(process.env.TEST_RUNS ?? 60);
-const seed = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31);
+const runs = countOf('paymentModel');
+const seed = TEST_SEED;
 
 /** The model of one offer. `final` and `arriving` are the amounts sent for it, in base units. */
 interface ModelOffer {
@@ -269,6 +270,6 @@ describe('a payment', () => {
       );
       await harness.reconcile();
     },
-    60_000 + runs * 1_000,
+    60_000 + runs * 10_000,
   );
 });

@@ -25,7 +25,6 @@ describe('settlements against the chain', () => {
     harness = await startX402Ledger({
       PAYMENTS_LEDGER_RECONCILE_INTERVAL_MS: '100',
       PAYMENTS_LEDGER_SAMPLE_INTERVAL_MS: '100',
-      PAYMENTS_LEDGER_X402_RPC_TIMEOUT_MS: '500',
     });
   });
   /** The tests change stored rows. */

@@ -341,9 +341,12 @@ describe('the Relay rail', () => {
         await quoteThere(),
         await quoteThere(),
       ];
+      const startedAt = performance.now();
       for (let n = 0; n < 215; n += 1)
         expect(await busy.ledger.authorize(idle, unpaid)).toMatchObject({ outcome: 'pending' });
-      expect(busy.relay.asked.filter((path) => path === STATUS).length).toBeLessThanOrEqual(5);
+      // Five a minute, also on a machine that takes longer than one.
+      const minutes = Math.ceil((performance.now() - startedAt) / 60_000);
+      expect(busy.relay.asked.filter((path) => path === STATUS).length).toBeLessThanOrEqual(5 * minutes);
 
       busy.relay.fill(busy.relay.deposit(paid.offer.requirements.depositAddress!));
       asAuthorized(await busy.ledger.authorize(payer, paid));

@@ -1,3 +1,4 @@
+import { countOf, TEST_SEED } from '@market/test-servers/threats';
 import type { Offering } from '@market/contracts/catalog';
 import { Refusal } from '@market/messaging';
 import { Outbox } from '@market/persistence';
@@ -10,8 +11,8 @@ import { offered, subscriberOf, type Subscriber, type SubscriptionOffer } from '
 import { ledgerParts } from '../support/parts.js';
 
 const PRICE = 400_000n;
-const runs = Number(process.env.TEST_RUNS ?? 40);
-const seed = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31);
+const runs = countOf('subscriptionModel');
+const seed = TEST_SEED;
 
 /**
  * The model of one payment. `final` and `arriving` are the amounts sent for it, in base units of USDC or in parts of
@@ -358,6 +359,6 @@ describe('a subscription and its payments', () => {
       );
       await harness.reconcile();
     },
-    60_000 + runs * 1_000,
+    60_000 + runs * 10_000,
   );
 });

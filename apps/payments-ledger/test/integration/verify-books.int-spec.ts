@@ -31,6 +31,7 @@ const SHOWN: Record<
   net_amount: ['payments.net_micros'],
   currency: [],
   paid: ['payments.currency', 'payments.amount_base_units'],
+  usage: ['payments.usage', 'payments.units'],
   network: ['payments.network'],
   transaction_hash: ['payments.transaction_hash'],
   relay_request_id: ['payments.relay_request_id'],
@@ -51,6 +52,7 @@ const SHOWN: Record<
   'entry.transaction_hash': ['payments.transaction_hash'],
   'entry.network': ['payments.network'],
   'entry.wallet': ['payments.pay_to'],
+  'entry.usage': ['payments.usage', 'payments.units'],
   'entry.created_at': ['journal_transactions.recorded_at'],
   'who sees it, and where': [
     'postings.owner_id',
@@ -65,7 +67,10 @@ const SHOWN: Record<
   ],
 };
 /** Changes of columns other than ids, numbers and times. Each satisfies all constraints of the database. */
+const BY_USE = `usage = '{"unit": "x"}', quoted_micros = gross_micros, units = 1`;
 const CHANGES: Record<string, string> = {
+  'payments.usage': BY_USE,
+  'payments.units': BY_USE,
   'payments.gross_micros': 'gross_micros = gross_micros + 1, fee_micros = fee_micros + 1',
   'payments.fee_micros': 'fee_micros = fee_micros + 1, net_micros = net_micros - 1',
   'payments.net_micros': 'fee_micros = fee_micros - 1, net_micros = net_micros + 1',
@@ -210,7 +215,7 @@ describe('books verify', () => {
       return [`UPDATE ${table} SET ${changeOf(column)} WHERE ${where}`];
     };
     const foundIn = async (): Promise<string[]> =>
-      (await verifyJournal(harness.db.database))
+      (await verifyJournal(harness.db.database)).problems
         .filter(({ kind }) => kind === 'chain_broken')
         .map(({ detail }) => detail.replaceAll(/\[\w+\]/g, ''));
 

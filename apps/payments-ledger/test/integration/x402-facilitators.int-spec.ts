@@ -9,21 +9,34 @@ import { parsePayload, type ExactPayload, type ExactRequirements } from '../../s
 import type { Facilitator, Verification } from '../../src/rails/x402/facilitator.js';
 import { HttpFacilitator } from '../../src/rails/x402/http-facilitator.js';
 import { LocalFacilitator } from '../../src/rails/x402/local-facilitator.js';
+import { MULTICALL3 } from '../../src/rails/x402/settlement-lane.js';
 import { codeThatBurns, startEvmHarness, type EvmHarness } from '../support/evm-harness.js';
+import { walletsWithCode, type WalletsWithCode } from '../support/wallets-with-code.js';
 import { serveFacilitator, type RemoteFacilitator } from '../support/remote-facilitator.js';
 
 describe('facilitators on a real chain', () => {
   let harness: EvmHarness;
   let usdc: Address;
   let remote: RemoteFacilitator;
+  let wallets: WalletsWithCode;
+  /** A dollar pays for the deployment of a wallet here. */
+  const cheapCoins = new Map([['eip155', 1n]]);
+  const local = (): LocalFacilitator =>
+    new LocalFacilitator(
+      [{ network: 'eip155:31337', chainId: 31_337, rpcUrls: [harness.node.url] }],
+      harness.gasKey,
+      cheapCoins,
+      undefined,
+      [wallets.factory],
+    );
 
   beforeAll(async () => {
     harness = await startEvmHarness();
+    await harness.place('Multicall3', MULTICALL3);
+    wallets = await walletsWithCode(harness);
     usdc = await harness.deploy('SignedToken');
     await harness.send(usdc, 'mint', [harness.payer, 10n ** 12n]);
-    remote = await serveFacilitator(
-      new LocalFacilitator([{ network: 'eip155:31337', chainId: 31_337, rpcUrls: [harness.node.url] }], harness.gasKey),
-    );
+    remote = await serveFacilitator(local());
   });
   afterAll(async () => {
     remote.stop();
@@ -49,14 +62,7 @@ describe('facilitators on a real chain', () => {
   };
 
   const facilitators: [string, () => Facilitator][] = [
-    [
-      'in this process',
-      () =>
-        new LocalFacilitator(
-          [{ network: 'eip155:31337', chainId: 31_337, rpcUrls: [harness.node.url] }],
-          harness.gasKey,
-        ),
-    ],
+    ['in this process', local],
     ['over HTTP', () => new HttpFacilitator({ url: remote.url, apiKey: 'secret', timeoutMs: 5_000 })],
   ];
   describe.each(facilitators)('%s', (_where, make) => {
@@ -139,6 +145,49 @@ describe('facilitators on a real chain', () => {
           asked,
         ),
       ).toMatchObject({ valid: false });
+    });
+  });
+
+  describe('of a wallet with code, in this process', () => {
+    const DOLLAR = 1_000_000n;
+    const gas = (): Promise<unknown> =>
+      harness.node.request('eth_getBalance', [privateKeyToAddress(harness.gasKey), 'latest']);
+
+    it.each(['deployed', 'undeployed', 'delegated'] as const)('move the money: %s', async (kind) => {
+      const facilitator = local();
+      const wallet = await wallets[kind]();
+      await harness.send(usdc, 'mint', [wallet.address, 500_000n]);
+      for (const left of [250_000n, 0n]) {
+        const asked = requirements();
+        const payload = await signed(asked, wallet);
+        expect(await facilitator.verify(payload, asked, DOLLAR)).toEqual({ valid: true });
+        expect(await facilitator.settle(payload, asked, DOLLAR)).toMatchObject({ settled: true });
+        expect(await harness.balanceOf(usdc, wallet.address)).toBe(left);
+      }
+    });
+
+    it('deploy none that costs more than the fee of the sale', async () => {
+      const wallet = await wallets.undeployed();
+      await harness.send(usdc, 'mint', [wallet.address, 250_000n]);
+      const before = await gas();
+      const asked = requirements();
+      const payload = await signed(asked, wallet);
+      expect(await local().verify(payload, asked)).toEqual({ valid: false, reason: 'settlement_too_costly' });
+      await expect(local().settle(payload, asked)).rejects.toThrow('not certain');
+      expect(await gas()).toBe(before);
+    });
+
+    it('call no contract to deploy one that is not named', async () => {
+      const stranger = await harness.deploy('WalletFactory');
+      const wallet = await wallets.undeployed(stranger);
+      await harness.send(usdc, 'mint', [wallet.address, 250_000n]);
+      const before = await gas();
+      const asked = requirements();
+      const payload = await signed(asked, wallet);
+      const reason = 'eip6492_factory_not_allowed';
+      expect(await local().verify(payload, asked, DOLLAR)).toEqual({ valid: false, reason });
+      expect(await local().settle(payload, asked, DOLLAR)).toEqual({ settled: false, reason });
+      expect(await gas()).toBe(before);
     });
   });
 

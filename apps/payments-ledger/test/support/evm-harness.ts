@@ -1,8 +1,19 @@
 import { compiledContracts, startEvmNode, type EvmNode } from '@market/testing';
-import { createWalletClient, http, parseAbi, publicActions, type Address, type Hash, type Hex } from 'viem';
+import { PERMIT2_ADDRESS, x402ExactPermit2ProxyAddress, x402UptoPermit2ProxyAddress } from '@x402/evm';
+import { createWalletClient, http, maxUint256, parseAbi, publicActions, type Address, type Hash, type Hex } from 'viem';
 import { mnemonicToAccount, type HDAccount } from 'viem/accounts';
+import { MULTICALL3 } from '../../src/rails/x402/settlement-lane.js';
 
-type TestContract = 'SignedToken' | 'Batch' | 'Multicall3';
+type TestContract =
+  | 'SignedToken'
+  | 'PlainToken'
+  | 'Batch'
+  | 'Multicall3'
+  | 'WalletFactory'
+  | 'DelegatedWallet'
+  | 'Permit2'
+  | 'UptoProxy'
+  | 'ExactProxy';
 
 /** The functions of the contracts that tests call. */
 export const testAbi = parseAbi([
@@ -10,8 +21,12 @@ export const testAbi = parseAbi([
   'function transfer(address to, uint256 value) returns (bool)',
   'function balanceOf(address owner) view returns (uint256)',
   'function cancelAuthorization(bytes32 nonce)',
+  'function approve(address spender, uint256 value) returns (bool)',
+  'function invalidateUnorderedNonces(uint256 word, uint256 mask)',
   'function transferWithAuthorization(address, address, uint256, uint256, uint256, bytes32, bytes)',
   'function all(address target, bytes[] calls)',
+  'function deploy(address owner, bytes32 salt) returns (address)',
+  'function addressOf(address owner, bytes32 salt) view returns (address)',
 ]);
 
 /** EVM code that takes 26 gas in each of some rounds and then agrees to any signature (ERC-1271). */
@@ -37,9 +52,19 @@ export interface EvmHarness {
   /** Sends a transaction of the payer and resolves when a block contains it. */
   send(
     contract: Address,
-    functionName: 'mint' | 'transfer' | 'cancelAuthorization' | 'transferWithAuthorization' | 'all',
+    functionName:
+      | 'mint'
+      | 'transfer'
+      | 'approve'
+      | 'cancelAuthorization'
+      | 'invalidateUnorderedNonces'
+      | 'transferWithAuthorization'
+      | 'all'
+      | 'deploy',
     args: readonly unknown[],
   ): Promise<Hash>;
+  /** Places Permit2, the proxies of x402 and Multicall3, and lets Permit2 move what the payer has of a token. */
+  placePermit2(token: Address): Promise<void>;
   /** Settles what the stock client signed, as JSON text, without a facilitator. */
   handIn(token: Address, authorization: string): Promise<Hash>;
   /** Advances the time by this many seconds and makes the existing blocks final. */
@@ -83,6 +108,13 @@ export async function startEvmHarness(chainId?: number): Promise<EvmHarness> {
       >[0]);
       await client.waitForTransactionReceipt({ hash });
       return hash;
+    },
+    async placePermit2(token) {
+      await harness.place('Multicall3', MULTICALL3);
+      await harness.place('Permit2', PERMIT2_ADDRESS);
+      await harness.place('UptoProxy', x402UptoPermit2ProxyAddress);
+      await harness.place('ExactProxy', x402ExactPermit2ProxyAddress);
+      await harness.send(token, 'approve', [PERMIT2_ADDRESS, maxUint256]);
     },
     handIn(token, text) {
       const { authorization, signature } = (JSON.parse(text) as SignedText).payload;

@@ -14,6 +14,7 @@ import {
   createOffer,
   getPurchaseEvidence,
   paySandbox,
+  collectPayment,
   releasePayment,
   settlePayment,
 } from '@market/contracts/payments-ledger';
@@ -32,6 +33,7 @@ import { freshDatabase, type FreshDatabase } from '@market/testing';
 import { createHash, randomBytes } from 'node:crypto';
 import { startFakeCatalog, type FakeCatalog } from '../../../gateway/test/support/fake-catalog.js';
 import { paymentsLedgerDatabase } from '../../src/database.js';
+import { paymentsAndOffers, storeOffers } from '../../src/payments/payment.js';
 import { paymentsLedger } from '../../src/service.js';
 import { watchBooks } from './books-watch.js';
 import { startFakeWallets, type FakeWallets } from '../../../gateway/test/support/fake-wallets.js';
@@ -77,7 +79,11 @@ export interface LedgerHarness {
     changes?: Partial<RequestOf<typeof settlePayment>>,
     budgetMs?: number,
   ): Promise<OutputOf<typeof settlePayment>>;
-  release(call: Pick<Authorized, 'paymentId'>): Promise<OutputOf<typeof releasePayment>>;
+  collect(call: Pick<Authorized, 'paymentId'>, budgetMs?: number): Promise<OutputOf<typeof collectPayment>>;
+  release(
+    call: Pick<Authorized, 'paymentId'>,
+    changes?: Partial<RequestOf<typeof releasePayment>>,
+  ): Promise<OutputOf<typeof releasePayment>>;
   stateOf(paymentId: string): Promise<string>;
   /** Returns the emitted events, oldest first. */
   received<C extends EventContract>(contract: C): Promise<PayloadOf<C>[]>;
@@ -95,7 +101,16 @@ export interface LedgerOptions {
   transport?: Transport;
 }
 
-const stateById = sql('test.state', 'SELECT state FROM payments WHERE id = $1');
+const stateById = sql('test.state', `SELECT state FROM ${paymentsAndOffers('p.id = $1')} p`);
+const storeAll = sql('test.store-offers', `${storeOffers('offers p')} ON CONFLICT DO NOTHING`);
+/** Before a test changes the row of a payment, each offer gets one, as if something had happened to it. */
+const withStoredOffers = (db: FreshDatabase): FreshDatabase => ({
+  ...db,
+  async inspect(statement, values) {
+    if (/(UPDATE|INSERT INTO) payments_ledger\.payments/.test(statement)) await db.database.query(storeAll);
+    return db.inspect(statement, values);
+  },
+});
 
 export async function startLedger({
   env = {},
@@ -103,7 +118,7 @@ export async function startLedger({
   transport: given,
 }: LedgerOptions = {}): Promise<LedgerHarness> {
   const transport = given ?? inProcessTransport();
-  const db = await freshDatabase(paymentsLedgerDatabase);
+  const db = withStoredOffers(await freshDatabase(paymentsLedgerDatabase));
   const books = await watchBooks(db);
   const environment = {
     DATABASE_URL: db.url,
@@ -167,7 +182,10 @@ export async function startLedger({
         },
         newRequestContext({ budgetMs }),
       ),
-    release: ({ paymentId }) => gateway.request(releasePayment, { paymentId }, newRequestContext()),
+    collect: ({ paymentId }, budgetMs) =>
+      gateway.request(collectPayment, { paymentId }, newRequestContext({ budgetMs })),
+    release: ({ paymentId }, changes) =>
+      gateway.request(releasePayment, { paymentId, ...changes }, newRequestContext()),
     async stateOf(paymentId) {
       return (await db.database.query<{ state: string }>(stateById, [paymentId]))[0]!.state;
     },

@@ -12,6 +12,7 @@ import { Authorizations } from '../../src/payments/authorizations.js';
 import { ChargeCalls } from '../../src/payments/charge-calls.js';
 import { AuthorizePayment } from '../../src/payments/authorize-payment.use-case.js';
 import { AuthorizeSignedPayment } from '../../src/payments/authorize-signed-payment.js';
+import { CollectPayment } from '../../src/payments/collect-payment.use-case.js';
 import { ExpirePayments } from '../../src/payments/expire-payments.job.js';
 import { ReconcilePayment } from '../../src/payments/reconcile-payment.js';
 import { OfferTokens } from '../../src/payments/keyless-terms.js';
@@ -50,7 +51,7 @@ export function ledgerParts(database: Database, rails?: PaymentRail[]) {
     database,
     authorizations,
     observe,
-    new ChargeCalls(journal, outbox),
+    new ChargeCalls(observe, authorizations, journal, outbox),
     new BookFees(journal, new FeeStandings(database, outbox, jobs, config), outbox),
     startSubscription,
     offerReceiptSigner,
@@ -96,6 +97,7 @@ export function ledgerParts(database: Database, rails?: PaymentRail[]) {
       used,
       config,
     ),
+    collectPayment: new CollectPayment(database, observe, settleAuthorization, config),
     authorizePayment: new AuthorizePayment(
       database,
       observe,

@@ -58,12 +58,14 @@ export async function serveFacilitator(
   isAdmitted: (request: IncomingMessage) => boolean | Promise<boolean> = ({ headers }) =>
     headers.authorization === 'Bearer secret',
 ): Promise<RemoteFacilitator> {
-  const kinds = networks.map((network) => ({
-    x402Version: 2,
-    scheme: 'exact',
-    network,
-    extra: { feePayer: facilitator.feePayerOf(network) ?? undefined },
-  }));
+  const kindsOf = (network: string): object[] => {
+    const kind = { x402Version: 2, network };
+    const facilitatorAddress = facilitator.uptoAddressOf(network);
+    return [
+      { ...kind, scheme: 'exact', extra: { feePayer: facilitator.feePayerOf(network) ?? undefined } },
+      ...(facilitatorAddress === null ? [] : [{ ...kind, scheme: 'upto', extra: { facilitatorAddress } }]),
+    ];
+  };
   const running: Promise<unknown>[] = [];
   const firstAt = new Map<string, number>();
   const server = createServer((request, response) => {
@@ -75,6 +77,8 @@ export async function serveFacilitator(
       if (operation === 'supported') {
         const settle = () => Promise.reject(new Error('nothing to settle'));
         if (remote.behaviour?.({ operation, request, response, settle })) return;
+        await facilitator.readReserves();
+        const kinds = networks.flatMap(kindsOf);
         return void response.end(JSON.stringify({ kinds, extensions: [], signers: {} }));
       }
       const { paymentPayload, paymentRequirements } = JSON.parse(Buffer.concat(chunks).toString()) as {
@@ -97,8 +101,11 @@ export async function serveFacilitator(
       remote.handIns.set(nonce, handIns);
       if (handIns === 1) firstAt.set(nonce, Date.now());
       if (remote.behaviour?.({ operation, request, response, settle })) return;
-      const { from } =
-        (paymentPayload as { payload: { authorization?: { from: string } } }).payload.authorization ?? {};
+      type Signed = { from: string };
+      const { authorization, permit2Authorization } = (
+        paymentPayload as { payload: { authorization?: Signed; permit2Authorization?: Signed } }
+      ).payload;
+      const { from } = authorization ?? permit2Authorization ?? {};
       const striking = remote.faultsOf.get(from!) ?? remote;
       const fault = handIns <= striking.times ? striking.fault : null;
       if (fault === 'pending-for-6s' && Date.now() - firstAt.get(nonce)! < 6_000)
@@ -165,3 +172,11 @@ export const serveFacilitatorOf = (
     [`eip155:${node.chainId}`],
     isAdmitted,
   );
+
+/** The variables of a ledger that asks facilitators in this order, and waits for none for long. */
+export const facilitatorsInOrder = (...facilitators: { url: string }[]): Record<string, string> => ({
+  PAYMENTS_LEDGER_X402_FACILITATOR_URL: facilitators.map(({ url }) => url).join(),
+  PAYMENTS_LEDGER_X402_FACILITATOR_API_KEY: facilitators.map(({ url }) => `${new URL(url).host}=secret`).join(),
+  PAYMENTS_LEDGER_X402_FACILITATOR_TIMEOUT_MS: '1500',
+  PAYMENTS_LEDGER_RESUME_INTERVAL_MS: '100',
+});

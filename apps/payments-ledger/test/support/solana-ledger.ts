@@ -11,7 +11,6 @@ import {
   type KeyPairSigner,
 } from '@solana/kit';
 import { ExactSvmScheme } from '@x402/svm/exact/client';
-import bs58 from 'bs58';
 import { generateKeyPairSync } from 'node:crypto';
 import { LocalSolanaFacilitator } from '../../src/rails/x402/local-solana-facilitator.js';
 import { askedIn } from './signed-payload.js';
@@ -77,7 +76,7 @@ export async function withComputeBudget(
 /** The ledger with its rail on Solana, a facilitator with configurable faults, and a payer with USDC. */
 export interface SolanaLedger {
   node: SolanaNode;
-  facilitator: RemoteFacilitator;
+  facilitator: RemoteFacilitator & { feePayer: string };
   ledger: LedgerHarness;
   payer: KeyPairSigner;
   env: Record<string, string>;
@@ -86,19 +85,30 @@ export interface SolanaLedger {
   stop(): Promise<void>;
 }
 
-export async function startSolanaLedger(changes: Record<string, string> = {}): Promise<SolanaLedger> {
+/** Serves a facilitator with a fee payer of its own. */
+export async function serveSolanaFacilitator(node: SolanaNode): Promise<RemoteFacilitator & { feePayer: string }> {
+  const keyPair = newKeyPair();
+  const local = new LocalSolanaFacilitator([{ network: node.network, rpcUrls: [node.url] }], keyPair);
+  node.setLamports(local.id, 10n ** 10n);
+  return Object.assign(await serveFacilitator(local, [node.network]), { feePayer: local.id });
+}
+
+/** @param changes of its variables, which may depend on what runs. */
+export async function startSolanaLedger(
+  changes:
+    | Record<string, string>
+    | ((node: SolanaNode, facilitator: RemoteFacilitator) => Promise<Record<string, string>>) = {},
+): Promise<SolanaLedger> {
   const node = await startSolanaNode();
-  const [payer, feePayer] = [await newSigner(), newKeyPair()];
+  const payer = await newSigner();
   await node.fund(payer.address, 10n ** 12n);
-  node.setLamports(bs58.encode(feePayer.subarray(32)), 10n ** 10n);
-  const local = new LocalSolanaFacilitator([{ network: node.network, rpcUrls: [node.url] }], feePayer);
-  const facilitator = await serveFacilitator(local, [node.network]);
+  const facilitator = await serveSolanaFacilitator(node);
   const env = {
     PAYMENTS_LEDGER_X402_CHAINS: `${node.network}=${node.url}`,
     PAYMENTS_LEDGER_FEE_SOLANA_ADDRESS: (await newSigner()).address,
     PAYMENTS_LEDGER_X402_FACILITATOR_URL: facilitator.url,
     PAYMENTS_LEDGER_X402_FACILITATOR_API_KEY: 'secret',
-    ...changes,
+    ...(typeof changes === 'function' ? await changes(node, facilitator) : changes),
   };
   const ledger = await startLedger({ env });
   return {

@@ -29,10 +29,12 @@ export async function startX402Ledger(
   changes:
     | Record<string, string>
     | ((facilitator: RemoteFacilitator, chain: EvmHarness) => Promise<Record<string, string>>) = {},
+  { token = 'SignedToken', withPermit2 = false }: { token?: 'SignedToken' | 'PlainToken'; withPermit2?: boolean } = {},
 ): Promise<X402Ledger> {
   const chain = await startEvmHarness();
-  const usdc = await chain.deploy('SignedToken');
+  const usdc = await chain.deploy(token);
   await chain.send(usdc, 'mint', [chain.payer, 10n ** 15n]);
+  if (withPermit2) await chain.placePermit2(usdc);
   const facilitator = await serveFacilitatorOf(chain);
   const env = {
     PAYMENTS_LEDGER_X402_CHAINS: `eip155:31337=${chain.node.url}`,

@@ -1,5 +1,5 @@
 import { listingSuspended } from '@market/contracts/catalog';
-import { endpointChanged } from '@market/contracts/gateway';
+import { endpointChanged, jobEnded, jobProgressed, webhookDisabled } from '@market/contracts/gateway';
 import { budgetReached, feesNearLimit, subscriptionEnded } from '@market/contracts/payments-ledger';
 import { usdNumber } from '@market/kernel';
 import { HandleEvent, type ReceivedEvent } from '@market/messaging';
@@ -79,6 +79,46 @@ export class AccountEventsEventController {
     );
   }
 
+  @HandleEvent(webhookDisabled)
+  async onWebhookDisabled(events: ReceivedEvent<typeof webhookDisabled>[], tx: Tx): Promise<void> {
+    await this.events.add(
+      tx,
+      events.map(({ payload: { accountId, webhookId, reason, at } }) => ({
+        accountId,
+        type: 'webhook_disabled',
+        at,
+        data: { webhook_id: webhookId, reason },
+      })),
+    );
+  }
+
+  /** The buyer's side of a job. The seller hears of its sales and failures as of those of any call. */
+  @HandleEvent(jobProgressed)
+  async onJobProgressed(events: ReceivedEvent<typeof jobProgressed>[], tx: Tx): Promise<void> {
+    await this.events.add(
+      tx,
+      events.map(({ payload: { percent, message, ...job } }) => ({
+        accountId: job.buyerId,
+        type: 'call.progress',
+        at: job.at,
+        data: { ...jobData(job), percent, message },
+      })),
+    );
+  }
+
+  @HandleEvent(jobEnded)
+  async onJobEnded(events: ReceivedEvent<typeof jobEnded>[], tx: Tx): Promise<void> {
+    await this.events.add(
+      tx,
+      events.map(({ payload: { reason, ...job } }) => ({
+        accountId: job.buyerId,
+        type: reason === null ? 'call.completed' : 'call.failed',
+        at: job.at,
+        data: { ...jobData(job), ...(reason === null ? {} : { reason }) },
+      })),
+    );
+  }
+
   @HandleEvent(subscriptionEnded)
   async onSubscriptionEnded(events: ReceivedEvent<typeof subscriptionEnded>[], tx: Tx): Promise<void> {
     await this.events.add(
@@ -97,3 +137,9 @@ export class AccountEventsEventController {
     );
   }
 }
+
+const jobData = ({ requestId, listingId }: { requestId: string; listingId: string }) => ({
+  request_id: requestId,
+  listing_id: listingId,
+  kind: 'job',
+});

@@ -1,12 +1,11 @@
 import { Module } from '@nestjs/common';
 import { AccountEvents } from './account-events.js';
-import { EventsMessageController } from './events.message-controller.js';
 import { ListEvents } from './list-events.query.js';
 import { PruneEvents } from './prune-events.job.js';
 import { AccountEventsEventController } from './account-events.event-controller.js';
 
 @Module({
-  controllers: [EventsMessageController, AccountEventsEventController],
+  controllers: [AccountEventsEventController],
   providers: [AccountEvents, ListEvents, PruneEvents],
   exports: [AccountEvents],
 })

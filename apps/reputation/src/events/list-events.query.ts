@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
-import type { AccountEvent, listEvents } from '@market/contracts/reputation';
-import { principalOf, type RequestContext } from '@market/messaging';
+import { type AccountEvent, listEvents, readEvents } from '@market/contracts/reputation';
+import { HandleRequest, principalOf, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
@@ -21,16 +21,18 @@ const findHead = sql(
 
 type EventRow = Omit<AccountEvent, 'at'> & { at: Date };
 
-/** Returns the caller's events in order. A cursor that is ahead of them belongs to another history, and starts over. */
+/** Returns the events of an account in order. A cursor that is ahead of them belongs to another history, and starts over. */
 @Injectable()
 export class ListEvents {
   constructor(private readonly database: Database) {}
 
-  async execute(
-    { after, page, limit }: InputOf<typeof listEvents>,
-    context: RequestContext,
-  ): Promise<OutputOf<typeof listEvents>> {
-    const { accountId } = principalOf(context);
+  @HandleRequest(listEvents)
+  list(input: InputOf<typeof listEvents>, context: RequestContext): Promise<OutputOf<typeof listEvents>> {
+    return this.read({ ...input, accountId: principalOf(context).accountId });
+  }
+
+  @HandleRequest(readEvents)
+  async read({ accountId, after, page, limit }: InputOf<typeof readEvents>): Promise<OutputOf<typeof readEvents>> {
     const [head = { latest: '0', total: 0 }] = await this.database.query<{ latest: string; total: number }>(findHead, [
       accountId,
     ]);

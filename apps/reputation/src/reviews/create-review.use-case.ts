@@ -3,7 +3,7 @@ import { getOffering, type Offering } from '@market/contracts/catalog';
 import { getPurchaseEvidence } from '@market/contracts/payments-ledger';
 import { createReview, listingRated } from '@market/contracts/reputation';
 import { newId } from '@market/kernel';
-import { isRefusal, MessageBus, principalOf, refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, isRefusal, MessageBus, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, Outbox, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { AccountEvents } from '../events/account-events.js';
@@ -48,6 +48,7 @@ export class CreateReview {
     private readonly accountEvents: AccountEvents,
   ) {}
 
+  @HandleRequest(createReview)
   async execute(input: Input, context: RequestContext): Promise<Review> {
     const { accountId: reviewerId, accountType } = principalOf(context);
     if (accountType !== 'agent') throw refuse(createReview, 'agent_required', {});

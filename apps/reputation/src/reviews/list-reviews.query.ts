@@ -1,7 +1,7 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { getOffering } from '@market/contracts/catalog';
 import { listReviews } from '@market/contracts/reputation';
-import { isRefusal, MessageBus, refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, isRefusal, MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { REVIEW_COLUMNS, toReview, type ReviewRow } from './review-row.js';
@@ -20,6 +20,7 @@ export class ListReviews {
     private readonly bus: MessageBus,
   ) {}
 
+  @HandleRequest(listReviews)
   async execute(
     { listing_ref: ref, page, limit }: InputOf<typeof listReviews>,
     context: RequestContext,

@@ -3,11 +3,9 @@ import { EventsModule } from '../events/events.module.js';
 import { FactsModule } from '../facts/facts.module.js';
 import { CreateReview } from './create-review.use-case.js';
 import { ListReviews } from './list-reviews.query.js';
-import { ReviewsMessageController } from './reviews.message-controller.js';
 
 @Module({
   imports: [EventsModule, FactsModule],
-  controllers: [ReviewsMessageController],
   providers: [CreateReview, ListReviews],
 })
 export class ReviewsModule {}

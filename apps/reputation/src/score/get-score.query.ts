@@ -1,7 +1,7 @@
 import type { InputOf } from '@market/contracts';
 import { getAgents } from '@market/contracts/identity';
 import { getScore } from '@market/contracts/reputation';
-import { MessageBus, refuse, type RequestContext } from '@market/messaging';
+import { HandleRequest, MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
 import { agentScoreOf, NO_EVIDENCE, type AgentScore } from './agent-score.js';
 import { ScoreEvidence } from './score-evidence.js';
@@ -17,6 +17,7 @@ export class GetScore {
     private readonly bus: MessageBus,
   ) {}
 
+  @HandleRequest(getScore)
   async execute({ agentId }: InputOf<typeof getScore>, context: RequestContext): Promise<AgentScore> {
     const found = await this.evidence.of(agentId);
     if (found) return agentScoreOf(agentId, found.evidence, found.now);

@@ -2,10 +2,8 @@ import { Module } from '@nestjs/common';
 import { GetScore } from './get-score.query.js';
 import { ScoreEvidence } from './score-evidence.js';
 import { ScoreSums } from './score-sums.js';
-import { ScoresMessageController } from './scores.message-controller.js';
 
 @Module({
-  controllers: [ScoresMessageController],
   providers: [GetScore, ScoreEvidence, ScoreSums],
   exports: [ScoreEvidence],
 })

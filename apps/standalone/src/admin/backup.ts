@@ -74,7 +74,12 @@ const verify: AdminCommand = {
       const books = paymentsLedger.commands!.find(({ name }) => name === 'books verify')!;
       const { secrets } = await openDataDirectory(dataDir);
       const found = await usePostgres(join(dataDir, 'postgres'), (urlOf) =>
-        runCommand(paymentsLedger, books, input, { ...secrets, ...env, DATABASE_URL: urlOf('market') }),
+        runCommand(
+          paymentsLedger,
+          books,
+          { ...input, options: { full: 'full' } },
+          { ...secrets, ...env, DATABASE_URL: urlOf('market') },
+        ),
       );
       return `the backup of ${made_at} is whole, its PostgreSQL starts, and ${found}`;
     } finally {

@@ -12,7 +12,10 @@ const suspend = command({
   arguments: ['id|slug'],
   options: { reason: { help: 'why', required: true } },
 });
-const audit = command({ name: 'audit', options: { last: { help: 'how many' } } });
+const audit = command({
+  name: 'audit',
+  options: { last: { help: 'how many' }, all: { help: 'every one', isFlag: true } },
+});
 const read = (...words: string[]) => readCommandLine(words, [suspend, audit], 'ada');
 
 describe('the command line of operators', () => {
@@ -27,12 +30,14 @@ describe('the command line of operators', () => {
       options: { reason: 'spam' },
     });
     expect(read('audit')?.input).toEqual({ operator: 'ada', arguments: [], options: {} });
+    expect(read('audit', '--all')?.input).toEqual({ operator: 'ada', arguments: [], options: { all: 'all' } });
   });
 
   it('asks for help with nothing or --help', () => {
     expect(read()).toBeUndefined();
     expect(read('listing', 'suspend', '--help')).toBeUndefined();
     expect(helpOf([suspend])).toBe('  listing suspend <id|slug> --reason <text> [--as <name>]\n      does nothing');
+    expect(helpOf([audit])).toContain('audit [--last <text>] [--all] [--as <name>]');
   });
 
   it.each([
@@ -45,6 +50,7 @@ describe('the command line of operators', () => {
     [['listing', 'suspend', 'a', '--reason', 'x', '--as', ''], '--as must be'],
     [['audit', '--force', 'x'], "Unknown option '--force'"],
     [['audit', '--last'], '--last'],
+    [['audit', '--all=x'], '--all'],
   ])('refuses %j', (words, problem) => {
     expect(() => read(...words)).toThrow(problem);
   });

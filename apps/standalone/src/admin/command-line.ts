@@ -44,14 +44,13 @@ function parse(
   const options = Object.fromEntries(
     [...Object.keys(command.options ?? {}), ...(takesAs(command) ? ['as'] : [])].map((name) => [
       name,
-      { type: 'string' as const },
+      { type: command.options?.[name]?.isFlag ? ('boolean' as const) : ('string' as const) },
     ]),
   );
   try {
-    return parseArgs({ args, options, allowPositionals: true }) as {
-      positionals: string[];
-      values: Record<string, string | undefined>;
-    };
+    const { positionals, values } = parseArgs({ args, options, allowPositionals: true });
+    const texts = Object.entries(values).map(([name, value]) => [name, value === true ? name : value]);
+    return { positionals, values: Object.fromEntries(texts) as Record<string, string | undefined> };
   } catch (error) {
     throw wrong((error as Error).message);
   }
@@ -59,11 +58,12 @@ function parse(
 
 const takesAs = ({ worksOn }: AdminCommand): boolean => worksOn !== 'http';
 
-export function usageOf(command: AdminCommand): string {
+function usageOf(command: AdminCommand): string {
   const { name, arguments: expected = [], options = {} } = command;
-  const named = Object.entries(options).map(([option, { required }]) =>
-    required ? `--${option} <text>` : `[--${option} <text>]`,
-  );
+  const named = Object.entries(options).map(([option, { required, isFlag }]) => {
+    if (isFlag) return `[--${option}]`;
+    return required ? `--${option} <text>` : `[--${option} <text>]`;
+  });
   if (takesAs(command)) named.push('[--as <name>]');
   return [name, ...expected.map((argument) => `<${argument}>`), ...named].join(' ');
 }

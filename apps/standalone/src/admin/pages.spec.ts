@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { repository } from '../docs/generated-documents.js';
 import { readCommandLine } from './command-line.js';
 import { adminCommands } from './commands.js';
@@ -28,7 +28,32 @@ const wordsOf = (command: string): string[] =>
     .filter((word) => word !== '…')
     .map((word) => word.replaceAll("'", ''));
 
+/** The links of a page to files and headings of the project. */
+const linksIn = (text: string): string[] =>
+  [...text.matchAll(/\]\((?!https?:)([^)\s]+)\)/g)].map(([, target]) => target!);
+
+/** The anchors of a page's headings, as GitHub makes them. */
+const anchorsOf = (page: string): string[] =>
+  [...textOf(page).matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}_ -]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+
 describe('the pages', () => {
+  it('link only to files and headings that exist', () => {
+    const links = [...pages, 'README.md'].flatMap((page) => linksIn(textOf(page)).map((target) => ({ page, target })));
+    expect(links.length).toBeGreaterThan(100);
+    const broken = links.filter(({ page, target }) => {
+      const [path, anchor] = target.split('#', 2);
+      const file = path ? join(dirname(page), path) : page;
+      if (anchor === undefined) return !existsSync(join(repository, file));
+      return !file.endsWith('.md') || !existsSync(join(repository, file)) || !anchorsOf(file).includes(anchor);
+    });
+    expect(broken).toEqual([]);
+  });
+
   it.each(pages.flatMap((page) => commandsIn(textOf(page)).map((command) => [page, command])))(
     '%s names a command that exists: market-admin %s',
     (_page, command) => {

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import {
   evmWallet,
@@ -8,19 +9,23 @@ import {
   sandboxPayer,
   type CallResult,
   type CreatedListing,
+  type FileAnswer,
   type LedgerEntry,
   type Wallet,
 } from '@market/sdk';
-import { reply, sellerServer } from '@market/sdk/seller';
+import { file, job, reply, sellerServer, type JobProgress } from '@market/sdk/seller';
 import type { Transcript } from './transcript.js';
 
 const PRICE_USD = 0.25;
 const QUESTION = { text: 'The quick brown fox jumps over the lazy dog' };
+const LIST_OF_WORDS = { ...QUESTION, as: 'csv' };
+const READ_ALOUD = { ...QUESTION, as: 'speech' };
+const BOOK = { ...QUESTION, as: 'book' };
 const SECOND_QUESTION = { text: 'Pack my box with five dozen liquor jugs' };
 
 interface Scenario {
   transcript: Transcript;
-  desk: { url: string; isDown: boolean; calls: number; secret: string };
+  desk: { url: string; isDown: boolean; calls: number; heard: number; secret: string };
   buyer: Marketplace;
   seller: Marketplace;
   listing: CreatedListing;
@@ -29,12 +34,18 @@ interface Scenario {
 /** @throws BrokenPromise or MarketplaceError at the first answer that is not as documented. */
 export async function runScenario(baseUrl: string, transcript: Transcript, signal: AbortSignal): Promise<void> {
   const visitor = new Marketplace({ baseUrl, fetch: transcript.fetch, signal });
-  const desk = { url: '', isDown: false, calls: 0, secret: '' };
-  const server = await sellerServer<typeof QUESTION>(
-    ({ body, call }) => {
+  const desk = { url: '', isDown: false, calls: 0, heard: 0, secret: '' };
+  const server = await sellerServer<typeof QUESTION & { as?: string }>(
+    ({ body, call, signal }) => {
       if (call.event === 'endpoint.test') return { ready: true };
       desk.calls += 1;
-      return desk.isDown ? reply(503, { error: 'the desk is closed' }) : { words: body.text.split(' ').length };
+      if (desk.isDown) return reply(503, { error: 'the desk is closed' });
+      const words = body.text.split(' ');
+      if (body.as === 'csv')
+        return file(Buffer.from(words.map((word) => `${word},${word.length}\n`).join('')), 'text/csv');
+      if (body.as === 'speech') return spoken(words, desk, signal);
+      if (body.as === 'book') return job(({ progress }) => printed(words, desk, progress));
+      return { words: words.length };
     },
     { secret: () => desk.secret || [] },
   );
@@ -55,6 +66,9 @@ export async function runScenario(baseUrl: string, transcript: Transcript, signa
     await readTheBooks(scenario, paid);
     await surviveFailingSeller(scenario);
     await refuseWhatMustNotWork(scenario, paid);
+    await buyFile(scenario);
+    await listen(scenario);
+    await orderBook(scenario);
     await closeShop(scenario);
   } finally {
     await server.close();
@@ -86,6 +100,7 @@ async function openShop(transcript: Transcript, desk: Scenario['desk'], seller: 
     pricing_model: 'per_call',
     pricing_amount: PRICE_USD,
     tags: ['text', 'demo'],
+    formats: ['json', 'csv', 'sse'],
     private_endpoint_url: desk.url,
   });
   desk.secret = listing.gateway_signing_secret ?? '';
@@ -257,6 +272,76 @@ async function refuseWhatMustNotWork(scenario: Scenario, { relayRequestId }: Cal
 
   const charges = await entriesOf(buyer, listing);
   transcript.promise('None of this reached the seller or the books', desk.calls === 3 && charges.length === 2, charges);
+}
+
+async function buyFile({ transcript, buyer, listing }: Scenario): Promise<void> {
+  transcript.step('Ada buys the words with their lengths, which Otto answers with a file');
+  const answer = await buyer.call<FileAnswer>(listing, LIST_OF_WORDS, {
+    pay: sandboxPayer(buyer),
+    maxPriceUsd: '0.25',
+  });
+  const { content_type, size } = answer.seller_response;
+  const csv = new TextDecoder().decode(await answer.bytes());
+  transcript.table([
+    ['type', content_type],
+    ['bytes', String(size)],
+  ]);
+  const isWhole = content_type === 'text/csv' && csv.startsWith('The,3\nquick,5\n') && csv.length === size;
+  transcript.promise('The file is whole, and of the type that Otto gave it', isWhole, { answer, csv });
+}
+
+/** Says a word when the one before was heard. */
+async function* spoken(words: string[], desk: Scenario['desk'], signal: AbortSignal): AsyncGenerator<string> {
+  for (const [before, word] of words.entries()) {
+    while (desk.heard < before) await delay(10, undefined, { signal });
+    yield word;
+  }
+}
+
+async function listen({ transcript, desk, buyer, listing }: Scenario): Promise<void> {
+  transcript.step('Ada has the words read to her: Otto answers with a stream');
+  const stream = await buyer.stream<string>(listing, READ_ALOUD, { pay: sandboxPayer(buyer), maxPriceUsd: '0.25' });
+  const heard: string[] = [];
+  for await (const { data } of stream) desk.heard = heard.push(data);
+  const result = await stream.result();
+  transcript.table([
+    ['heard', heard.join(' ')],
+    ['events', String(result.events)],
+  ]);
+  const isWhole = result.outcome === 'completed' && heard.join(' ') === READ_ALOUD.text;
+  transcript.promise('Each word came before the next was said, and she heard them all', isWhole, { heard, result });
+  transcript.promise('It is charged as any call', result.billable && result.charged_amount.amount_cents === 25, result);
+}
+
+/** Goes on when she has heard how far it is. */
+async function printed(
+  words: string[],
+  desk: Scenario['desk'],
+  progress: (said: JobProgress) => Promise<void>,
+): Promise<object> {
+  for (desk.heard = 0; desk.heard === 0; await delay(10))
+    await progress({ percent: 50, message: 'Bound, not printed' });
+  return { pages: words };
+}
+
+async function orderBook({ transcript, desk, buyer, listing }: Scenario): Promise<void> {
+  transcript.step('Ada orders a book of the words, which takes Otto a while: his answer is a job');
+  const order = await buyer.job<{ pages: string[] }>(listing, BOOK, {
+    pay: sandboxPayer(buyer),
+    maxPriceUsd: '0.25',
+  });
+  const heard: string[] = [];
+  for await (const { percent, message } of order)
+    if (percent !== null) desk.heard = heard.push(`${percent} %, ${message}`);
+  const result = await order.result();
+  transcript.table([
+    ['heard', heard.join('; ')],
+    ['pages', String(result.seller_response.pages.length)],
+  ]);
+  const isTold = heard.includes('50 %, Bound, not printed');
+  transcript.promise('She was told how far it was, and got it', isTold && result.billable, { heard, result });
+  const charged = result.charged_amount.amount_cents;
+  transcript.promise('It is charged at its delivery, once', charged === 25, result);
 }
 
 async function closeShop({ transcript, seller, buyer, listing }: Scenario): Promise<void> {

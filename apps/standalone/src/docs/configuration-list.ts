@@ -33,8 +33,7 @@ function defaultOf(schema: Variable['schema']): string {
 function valuesOf(schema: Variable['schema']): string {
   const { type, format, enum: options, minimum, maximum } = schema.toJSONSchema({ unrepresentable: 'any' });
   if (options) return options.map((option) => `\`${String(option)}\``).join(', ');
-  if (type === 'number') return `${minimum} to ${maximum}`;
-  if (['true', 'false'].includes(writtenDefaultOf(schema) ?? '')) return '`true`, `false`';
+  if (type === 'number') return `${minimum}–${maximum}`;
   return format === 'uri' ? 'URL' : '';
 }
 

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { commandList } from './command-list.js';
 import { configurationList } from './configuration-list.js';
 import { refusalList } from './refusal-list.js';
 
@@ -15,7 +14,7 @@ export interface Document {
 
 /** For each document, the content of its generated sections by name. */
 const SECTIONS: Record<string, Record<string, () => string>> = {
-  'operations.md': { configuration: configurationList, commands: commandList },
+  'operations.md': { configuration: configurationList },
   'errors.md': { refusals: refusalList },
 };
 

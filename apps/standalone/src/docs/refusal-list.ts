@@ -1,6 +1,9 @@
 import { platformRefusals, topology, type RefusalDeclaration } from '@market/contracts';
 
-/** Every refusal that a service may return to a request of the edge, as Markdown: one list for each kind. */
+/**
+ * Every reason with which a service may refuse a request of the edge, as a Markdown list: by kind, and by what to do
+ * next where it is not what the kind says.
+ */
 export function refusalList(): string {
   const declared = [
     ...topology['api-gateway'].calls.flatMap(({ refusals }) => Object.entries(refusals)),
@@ -8,14 +11,13 @@ export function refusalList(): string {
   ] as [string, RefusalDeclaration][];
   // The edge does not tell callers why a key was refused.
   const refusals = declared.filter(([, { kind }]) => kind !== 'unauthenticated');
-  const kinds = [...new Set(refusals.map(([, { kind }]) => kind))].sort();
-  return kinds
-    .map((kind) => {
-      const lines = refusals.filter(([, refusal]) => refusal.kind === kind).map(lineOf);
-      return [`### ${kind}`, '', ...[...new Set(lines)].sort()].join('\n');
-    })
-    .join('\n\n');
+  const reasons = new Map<string, Set<string>>();
+  for (const [reason, { kind, recovery }] of refusals) {
+    const group = recovery ? `${kind}, \`${recovery.nextAction}\`` : kind;
+    reasons.set(group, (reasons.get(group) ?? new Set()).add(`\`${reason}\``));
+  }
+  return [...reasons]
+    .map(([group, members]) => `- ${group}: ${[...members].sort().join(', ')}`)
+    .sort()
+    .join('\n');
 }
-
-const lineOf = ([reason, { message, recovery }]: [string, RefusalDeclaration]): string =>
-  `- \`${reason}\`: ${message}${recovery ? ` (\`${recovery.nextAction}\`)` : ''}`;

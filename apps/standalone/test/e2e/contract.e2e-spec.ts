@@ -61,10 +61,28 @@ async function signedFor({ shop, owner }: Fixtures, body: object): Promise<Recor
 
 /** Operations whose examples need more than an id of the caller and a fresh proof. */
 const LIVE: Record<string, LiveCase> = {
-  createChallenge: ({ owner, human }, { purpose }) => ({
-    body: { wallet_address: owner.wallet.address, ...(purpose === 'claim' ? { agent_id: owner.id } : {}) },
-    ...(purpose === 'claim' ? { headers: { authorization: `Bearer ${human.token}` } } : {}),
-  }),
+  async createChallenge({ owner, merchant, human }, { purpose, claim_code }) {
+    const { market, wallet, registration } = merchant;
+    const asHuman = `Bearer ${human.token}`;
+    if (claim_code)
+      return {
+        body: {
+          wallet_address: wallet.address,
+          claim_code: (await market.authorizedBy(asHuman).claimCode(merchant.id)).code,
+        },
+        headers: { authorization: registration.authorization_header },
+      };
+    return {
+      body: { wallet_address: owner.wallet.address, ...(purpose === 'claim' ? { agent_id: owner.id } : {}) },
+      ...(purpose === 'claim' ? { headers: { authorization: asHuman } } : {}),
+    };
+  },
+  createClaimCode: ({ merchant }) => ({ id: merchant.id }),
+  /** The agent of these requests is claimed. */
+  agreeToClaim: () => ({ status: 409 }),
+  /** No OpenID provider is configured here. */
+  beginOidcSignIn: () => ({ status: 404 }),
+  openOidcSession: () => ({ status: 404 }),
   updateBudget: ({ merchant }) => ({ headers: { authorization: merchant.registration.authorization_header } }),
   createListing: ({ sellerUrl }) => ({ body: { private_endpoint_url: sellerUrl } }),
   updateListing: async (fixtures) => ({ id: (await fixtures.perCallListing()).id }),
@@ -118,6 +136,10 @@ const LIVE: Record<string, LiveCase> = {
   confirmRefund: () => ({ status: 404 }),
   /** Relay is off here, because examples cannot be signed as Relay does. */
   handleRelayWebhook: () => ({ status: 404 }),
+  deliverResult: () => ({ status: 404 }),
+  deliverProgress: () => ({ status: 404 }),
+  deliverFailure: () => ({ status: 404 }),
+  cancelCall: ({ gatewayRequestId }) => ({ id: gatewayRequestId, status: 409 }),
 };
 
 inEachMode('the OpenAPI document', (harness) => {

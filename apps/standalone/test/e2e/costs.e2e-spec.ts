@@ -9,6 +9,7 @@ import { OF_NO_REQUEST } from '../support/of-no-request.js';
 import { callOnce, payFor, withRelayId } from '../support/buyer.js';
 import { jsonPost, payingFetch } from '../support/stock-client.js';
 import { openShop, type Shop } from '../support/seller.js';
+import { paidOffer } from '../support/subscriber.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
 /** Enough requests to distinguish their costs from those of jobs, which run at most once a second. */
@@ -73,7 +74,26 @@ inEachMode('what a request asks of PostgreSQL', ({ mode, databaseUrl }) => {
 
   it('a quote is one commit', async () => {
     expect(await costsOf((n) => callOnce(buyer, shop.listing, { quoted: n }), 402)).toEqual([
-      'payments_ledger: payments.insert (1)',
+      'payments_ledger: offers.insert (1)',
+    ]);
+  });
+
+  it('a call that a period includes is one commit more than a paid one', async () => {
+    const plan = await openShop(seller, undefined, {
+      pricing_model: 'monthly',
+      pricing_amount: 5,
+      included_calls: 100,
+    });
+    const { payment_id, requirements } = await paidOffer(buyer, plan.listing);
+    await buyer.market.payments.verify({ payment_id, relay_request_id: requirements.relayRequestId });
+    const costs = await costsOf((n) => callOnce(buyer, plan.listing, { included: n }), 200);
+    await plan.close();
+    expect(costs).toEqual([
+      'payments_ledger: call-quotas.take (1)',
+      'payments_ledger: payments.find-by-relay-id (1)',
+      'gateway: gateway-requests.find-stored (1)',
+      'gateway: gateway-requests.store-deliveries (1)',
+      'payments_ledger: payments.lock-all, payments.complete (2)',
     ]);
   });
 
@@ -108,12 +128,12 @@ inEachMode('what a request asks of PostgreSQL', ({ mode, databaseUrl }) => {
     const post = (n: number): Promise<Response> => paying(url, jsonPost({ signed: n }, headers));
     expect(await costsOf(post, 200)).toEqual([
       // Without a relay request id: the quote.
-      'payments_ledger: payments.insert (1)',
+      'payments_ledger: offers.insert (1)',
       // The sandbox also takes transfers, so it looks for one twice. An x402 chain does not.
       'payments_ledger: payments.find-by-relay-id (1)',
       'payments_ledger: sandbox.transfers-to (1)',
       'payments_ledger: payers.settled (1)',
-      'payments_ledger: payments.lock-all, payers.lock, authorizations.unsettled, sandbox.transfers-to, ' +
+      'payments_ledger: payments.store-offers, payments.lock-all, payers.lock, authorizations.unsettled, sandbox.transfers-to, ' +
         'authorizations.hold (3)',
       'gateway: gateway-requests.find-stored (1)',
       'gateway: gateway-requests.store-deliveries (1)',

@@ -9,9 +9,9 @@ const HALF_OPEN = 500;
 /** The default. */
 const MAX_PER_ADDRESS = 2_000;
 /** The limit for the headers is ten seconds, and it is checked every five seconds. */
-const CLOSE_TIMEOUT_MS = 17_000;
+const CLOSE_TIMEOUT_MS = 30_000;
 /** The maximum latency of valid requests beside the attack, on a busy machine. */
-const MAX_LATENCY_MS = 2_000;
+const MAX_LATENCY_MS = 8_000;
 
 async function dial({ baseUrl }: Harness, localAddress = '127.0.0.1'): Promise<Socket> {
   const { hostname, port } = new URL(baseUrl);

@@ -1,3 +1,4 @@
+import { countOf, TEST_SEED } from '@market/test-servers/threats';
 import { withClient } from '@market/testing';
 import { expectBooksInOrder } from '../support/books.js';
 import { canary, Fixtures } from '../support/fuzz/fixtures.js';
@@ -7,9 +8,8 @@ import { ApiDescription } from '../support/fuzz/operations.js';
 import { RawClient } from '../support/fuzz/raw-client.js';
 import { inEachMode } from '../support/harness.js';
 
-/** Set FUZZ_SEED=<number> FUZZ_REQUESTS=<number> for another run; the full one is `npm run test:fuzz`. */
-const SEED = Number(process.env.FUZZ_SEED ?? 20_261_121);
-const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 2_000);
+const SEED = TEST_SEED;
+const REQUESTS = countOf('fuzz');
 
 inEachMode('a fuzzer that knows the OpenAPI document', (harness) => {
   let description: ApiDescription;
@@ -41,7 +41,7 @@ inEachMode('a fuzzer that knows the OpenAPI document', (harness) => {
         process.stdout.write(report(run.tally, run.repeatedWrites, (performance.now() - startedAt) / 1_000));
         if (run.problems.length > 0)
           throw new Error(
-            `replay with MARKET_MODE=${harness.mode} FUZZ_SEED=${SEED} FUZZ_REQUESTS=${REQUESTS}\n${run.problems.join('\n')}`,
+            `replay with MARKET_MODE=${harness.mode} TEST_SEED=${SEED} TEST_COUNT=${REQUESTS}\n${run.problems.join('\n')}`,
           );
         expect([...run.tally.keys()].sort()).toEqual(description.operations.map(({ name }) => name).sort());
       });
@@ -61,7 +61,7 @@ inEachMode('a fuzzer that knows the OpenAPI document', (harness) => {
           .join('  ')}`,
     );
     return (
-      `\n${harness.mode}: FUZZ_SEED=${SEED}, ${REQUESTS} requests, ${repeatedWrites} refused writes repeated under ` +
+      `\n${harness.mode}: TEST_SEED=${SEED}, ${REQUESTS} requests, ${repeatedWrites} refused writes repeated under ` +
       `a digest of the database, ${seconds.toFixed(0)} s\n${lines.join('\n')}\n`
     );
   }

@@ -35,7 +35,7 @@ inOneMode('a marketplace that went live as its page says', ({ mode }) => {
     chain = await startEvmHarness(BASE);
     await chain.place('SignedToken', USDC);
     const shown = await settingsOf({
-      PAYMENTS_LEDGER_X402_CHAINS: `eip155:${BASE}=${chain.node.url}`,
+      PAYMENTS_RPC_URL: chain.node.url,
       PAYMENTS_LEDGER_X402_FACILITATOR_KEY: chain.gasKey,
       PAYMENTS_LEDGER_FEE_ADDRESS: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C',
       PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 9).toString('base64'),
@@ -53,7 +53,8 @@ inOneMode('a marketplace that went live as its page says', ({ mode }) => {
   it(
     'asks for USDC on Base, takes no play money, and its doctor is content',
     () =>
-      started({ ...settings, ALLOW_PRIVATE_ENDPOINTS: 'false' }, async (marketplace) => {
+      // Empty is absent: the preset decides.
+      started({ ...settings, PAYMENTS_MODE: '', ALLOW_PRIVATE_ENDPOINTS: 'false' }, async (marketplace) => {
         const seller = await registerAgent(marketplace);
         const { json } = await attemptListing(seller, perCall({ private_endpoint_url: 'https://1.1.1.1/call' }));
         const { slug } = (json as { data: { slug: string } }).data;

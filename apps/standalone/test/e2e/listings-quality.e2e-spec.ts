@@ -70,7 +70,6 @@ inEachMode('the measured quality of a listing', ({ mode }) => {
       return quality;
     });
     expect(Date.parse(good.last_success_at!)).toBeGreaterThanOrEqual(startedAt);
-    expect(good.p50_ms_7d).toBeLessThan(SLOW_MS);
     expect(good.p95_ms_7d).toBeGreaterThanOrEqual(good.p50_ms_7d!);
     expect(good).toMatchObject({ buyers_30d: 2, buyers_success_rate_30d: 1 });
     expect(await found({ live: true, min_success: 1, max_price_usd: shop.listing.pricing_amount })).toContain(
@@ -111,12 +110,14 @@ inEachMode('the measured quality of a listing', ({ mode }) => {
       await delay(SLOW_MS);
       return { ok: true };
     };
-    for (const n of [20, 21, 22, 23, 24, 25, 26, 27]) expect(await (await call(buyers[n % 2]!, n))()).toBe(true);
+    // So many that the marketplace's own tests, which are quick and may count, do not move the median.
+    for (let n = 20; n < 34; n += 1) expect(await (await call(buyers[n % 2]!, n))()).toBe(true);
     await eventually(async () => {
       const slow = await qualityOf(shop);
-      expect(slow).toMatchObject({ live: true, calls_7d: 14, calls_30d: 14 });
+      expect(slow).toMatchObject({ live: true, calls_7d: 20, calls_30d: 20 });
       expect(slow.p95_ms_7d).toBeGreaterThanOrEqual(SLOW_MS);
       expect(slow.p50_ms_30d).toBeGreaterThanOrEqual(SLOW_MS * 0.9);
+      expect(slow.p50_ms_30d).toBeGreaterThan(good.p50_ms_7d!);
       expect(slow.success_rate_7d).toBeGreaterThan(before.success_rate_7d!);
     });
   });

@@ -5,6 +5,7 @@ import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { x402Client } from '@x402/fetch';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { expectBooksInOrder } from '../support/books.js';
+import { file } from '@market/sdk/seller';
 import { openShop, reply, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
@@ -103,6 +104,7 @@ inEachMode('an MCP client', (harness) => {
         'search_listings',
         'get_listing',
         'call_listing',
+        'get_request',
         'get_receipt',
       ]);
       const found = await call(client, 'search_listings', { query: `"${shop.listing.name}"`, facets: true });
@@ -243,6 +245,91 @@ inEachMode('an MCP client', (harness) => {
       true,
       { billable: false, charged_amount: { amount_cents: 0 }, seller_status_code: 500 },
     ]);
+  });
+
+  it('gets a file as content that a model can take, and a link to a large one', async () => {
+    const png = Buffer.from('iVBORw0KGgo=', 'base64');
+    const files: Record<string, [Uint8Array, string]> = {
+      png: [png, 'image/png'],
+      wav: [png, 'audio/wav'],
+      csv: [Buffer.from('a,é\n'), 'text/csv; charset=utf-8'],
+      pdf: [png, 'application/pdf'],
+      large: [new Uint8Array(1_048_577), 'image/png'],
+    };
+    const studio = await openShop(seller, ({ body }) => file(...files[(body as { as: string }).as]!), {
+      formats: ['png', 'wav', 'csv', 'pdf'],
+    });
+    const client = await connect(latest, keyOf(buyer), `/${studio.listing.slug}`);
+    const buy = async (as: string) => {
+      const { content, structuredContent } = await call(client, studio.listing.slug, { as });
+      const { request_id: id, seller_response: facts } = structuredContent as {
+        request_id: string;
+        seller_response: object;
+      };
+      const [bytes, contentType] = files[as]!;
+      const path = `/api/v1/gateway-requests/${id}/content`;
+      expect(facts).toEqual({
+        content_type: contentType,
+        size: bytes.length,
+        sha256: expect.any(String) as string,
+        content_url: path,
+      });
+      expect(JSON.parse((content[0] as { text: string }).text)).toEqual(structuredContent);
+      return { id, path, blocks: content.slice(1), uri: expect.stringMatching(`^http://[^/]+${path}$`) as string };
+    };
+    const data = png.toString('base64');
+    expect((await buy('png')).blocks).toEqual([{ type: 'image', data, mimeType: 'image/png' }]);
+    expect((await buy('wav')).blocks).toEqual([{ type: 'audio', data, mimeType: 'audio/wav' }]);
+    const [csv, pdf, large] = [await buy('csv'), await buy('pdf'), await buy('large')];
+    expect([csv.blocks, pdf.blocks]).toEqual([
+      [{ type: 'resource', resource: { uri: csv.uri, mimeType: 'text/csv', text: 'a,é\n' } }],
+      [{ type: 'resource', resource: { uri: pdf.uri, mimeType: 'application/pdf', blob: data } }],
+    ]);
+    expect(large.blocks).toEqual([
+      { type: 'resource_link', uri: large.uri, name: `${large.id}.png`, mimeType: 'image/png', size: 1_048_577 },
+    ]);
+    const linked = await fetch(`${harness.baseUrl}${large.path}`, { headers: keyOf(buyer) });
+    expect((await linked.arrayBuffer()).byteLength).toBe(1_048_577);
+    await studio.close();
+  });
+
+  it('gets a stream with its events, and a link to a long one', async () => {
+    const reader = await openShop(
+      seller,
+      async function* ({ body }) {
+        yield { data: { token: 'Föhn' }, event: 'token', id: '1' };
+        yield '[DONE]';
+        if ((body as { isLong?: boolean }).isLong) for (let left = 5; left > 0; left -= 1) yield 'x'.repeat(1_000_000);
+      },
+      { formats: ['sse'] },
+    );
+    const client = await connect(latest, keyOf(buyer), `/${reader.listing.slug}`);
+    const { content, structuredContent } = await call(client, reader.listing.slug, {});
+    expect(structuredContent).toMatchObject({
+      billable: true,
+      seller_response: {
+        outcome: 'completed',
+        events: [
+          { event: 'token', data: { token: 'Föhn' }, id: '1' },
+          { event: 'message', data: '[DONE]', id: null },
+        ],
+      },
+    });
+    expect(content).toEqual([{ type: 'text', text: expect.any(String) as string }]);
+    expect(JSON.parse((content[0] as { text: string }).text)).toEqual(structuredContent);
+
+    const long = await call(client, reader.listing.slug, { isLong: true });
+    const { request_id: id, seller_response: facts } = long.structuredContent as {
+      request_id: string;
+      seller_response: { size: number; events?: unknown };
+    };
+    expect([facts.events, long.content[1]]).toMatchObject([
+      undefined,
+      { type: 'resource_link', mimeType: 'text/event-stream', size: facts.size },
+    ]);
+    const linked = await fetch(`${harness.baseUrl}/api/v1/gateway-requests/${id}/content`, { headers: keyOf(buyer) });
+    expect((await linked.text()).length).toBeGreaterThan(5_000_000);
+    await reader.close();
   });
 
   it('may do with a key what the key may', async () => {

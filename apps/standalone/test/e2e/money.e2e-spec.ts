@@ -1,3 +1,4 @@
+import { countOf, TEST_SEED } from '@market/test-servers/threats';
 import {
   evmWallet,
   Marketplace,
@@ -35,14 +36,14 @@ import { expectBooksInOrder } from '../support/books.js';
 import { bodyOf, callOnce, quote } from '../support/buyer.js';
 import { accountsOf, ExpectedMoney } from '../support/expected-money.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
+import { used } from '@market/sdk/seller';
 import { openShop, reply, type Shop } from '../support/seller.js';
 import { letTimePass, listFeed } from '../support/subscriber.js';
 import { retryUntil } from '../support/retrying-buyer.js';
 import { takeTheMachine } from '../support/whole-machine.js';
 
-/** Set TEST_SEED=<number> MONEY_STEPS=<number> for another run; the long one is `npm run test:money`. */
-const SEED = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31);
-const STEPS = Number(process.env.MONEY_STEPS ?? 150);
+const SEED = TEST_SEED;
+const STEPS = countOf('money');
 const KILLS = 2 + Math.floor(STEPS / 200);
 const AT_ONCE = 12;
 
@@ -53,11 +54,19 @@ const USDC: Address = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
 const FEE_ADDRESS: Address = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C';
 const PLAY_NETWORK = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
 const PRICES = [250_000n, 333_333n, 1_000_001n];
+const usd = (micros: bigint): number => Number(micros) / 1e6;
 const FEED_PRICE = 900_000n;
+/** A unit costs a tenth of a cent, a call at most a quarter dollar; each buyer may try it. */
+const UNIT_PRICE = 1_000n;
+const BY_USE = { pricing_amount: 0.25, usage: { unit: 'page', tiers: [{ price: usd(UNIT_PRICE) }] }, free_calls: 2 };
+const PLAN_PRICE = 2_000_000n;
+const PLANS = [
+  { pricing_model: 'usage_tiered', included_units: { unit: 'page', units: 1_000_000, per_call: 200 } },
+  { pricing_model: 'monthly', included_calls: 1_000_000 },
+] as const;
 const FEE_PAYER = solanaWallet();
 const SELLERS_ON_SOLANA = [solanaWallet(), solanaWallet(), solanaWallet()];
 const BUYERS_ON_SOLANA = [solanaWallet(), solanaWallet(), solanaWallet(), solanaWallet()];
-const usd = (micros: bigint): number => Number(micros) / 1e6;
 
 const KINDS = [
   'sandbox',
@@ -67,6 +76,8 @@ const KINDS = [
   'relay',
   'sent back',
   'subscription',
+  'by use',
+  'plan',
   'fees',
   'refund',
   'payout',
@@ -118,6 +129,9 @@ inEachMode('money', ({ mode }) => {
   /** Shops by seller and price. */
   let shops: Shop[][];
   let feeds: { id: string }[];
+  /** By seller: what is charged by use, and what is included in a period. */
+  let metered: Shop[];
+  let plans: Shop[];
 
   beforeAll(async () => {
     [chain, relay, solana] = await Promise.all([startEvmHarness(CHAIN_ID), startRelayServer(), startSolanaNode()]);
@@ -164,29 +178,23 @@ inEachMode('money', ({ mode }) => {
     }
     for (const { address } of BUYERS_ON_SOLANA) await solana.fund(address, parseUnits('10000', 6));
     const failedOnce = new Set<unknown>();
-    shops = await Promise.all(
-      sellers.map((seller) =>
-        Promise.all(
-          PRICES.map((price) =>
-            openShop(
-              seller,
-              ({ body }) => {
-                const { n, does } = body as { n: number; does: Step['does'] };
-                if (does === 'refuse') return reply(422, { refused: n });
-                if (does === 'fail' || (does === 'falter' && failedOnce.size < failedOnce.add(n).size))
-                  return reply(500, { failed: n });
-                return { delivered: n };
-              },
-              { pricing_amount: usd(price) },
-            ),
-          ),
-        ),
-      ),
-    );
+    const handler = ({ body }: { body: unknown }) => {
+      const { n, does } = body as { n: number; does: Step['does'] };
+      if (does === 'refuse') return reply(422, { refused: n });
+      if (does === 'fail' || (does === 'falter' && failedOnce.size < failedOnce.add(n).size))
+        return reply(500, { failed: n });
+      return used(unitsOf(n), { delivered: n });
+    };
+    const openShops = (fields: (seller: number) => Parameters<typeof openShop>[2]): Promise<Shop[]> =>
+      Promise.all(sellers.map((seller, index) => openShop(seller, handler, fields(index))));
+    const byPrice = await Promise.all(PRICES.map((price) => openShops(() => ({ pricing_amount: usd(price) }))));
+    shops = sellers.map((_seller, index) => byPrice.map((ofPrice) => ofPrice[index]!));
+    metered = await openShops(() => BY_USE as never);
+    plans = await openShops((index) => ({ pricing_amount: usd(PLAN_PRICE), ...PLANS[index % 2]! }));
     feeds = await Promise.all(sellers.map((seller) => listFeed(seller, { pricing_amount: usd(FEED_PRICE) })));
   }, 360_000);
   afterAll(async () => {
-    await Promise.all((shops ?? []).flat().map((shop) => shop.close()));
+    await Promise.all([...(shops ?? []).flat(), ...(metered ?? []), ...(plans ?? [])].map((shop) => shop.close()));
     await marketplace?.stop();
     relay?.stop();
     await solana?.stop();
@@ -293,14 +301,16 @@ inEachMode('money', ({ mode }) => {
     const { listing } = shops[draw.seller]![draw.price]!;
     const body = { n, does };
     const isDelivered = does === 'deliver' || does === 'falter';
-    const call = async (market: Marketplace, options: CallOptions): Promise<void> => {
-      const buy = () => market.call(listing, body, { maxPriceUsd: 2, retries: does === 'falter' ? 5 : 0, ...options });
+    const call = async (market: Marketplace, options: CallOptions, shop: Shop = shops[draw.seller]![draw.price]!) => {
+      const buy = () =>
+        market.call(shop.listing, body, { maxPriceUsd: 2, retries: does === 'falter' ? 5 : 0, ...options });
       // A signature on Solana ends after a minute. A busy machine may need longer for a restart, and the buyer signs anew.
       const result = await buy().catch((error: unknown) => {
         if (error instanceof MarketplaceError && error.details?.reason === 'cancelled') return buy();
         throw error;
       });
       expect(result.billable).toBe(isDelivered);
+      return result;
     };
     switch (kind) {
       case 'sandbox': {
@@ -386,6 +396,32 @@ inEachMode('money', ({ mode }) => {
           await subscribed;
           soldBySignature(buyer, seller, FEED_PRICE, paid());
         }
+        return;
+      }
+      case 'by use': {
+        let asked: Offer | undefined;
+        const pay = sandboxPayer(buyer.market);
+        const prepare: Payer['prepare'] = (offer) => pay.prepare((asked = offer));
+        const options = { pay: { ...pay, prepare }, originCurrency: 'SOL' } as const;
+        const result = await call(buyer.market, options, metered[draw.seller]!);
+        if (!isDelivered) return asked && void (await giveUp(asked.payment_id!));
+        // A call of the trial costs nothing, and does not say its units.
+        const most = BigInt(BY_USE.pricing_amount * 1e6);
+        const charged = asked ? [unitsOf(n) * Number(UNIT_PRICE), Number(most)].sort((a, b) => a - b)[0]! : 0;
+        expect(result.charged_amount.amount_cents).toBe(charged / 10_000);
+        if (charged > 0) sold(buyer, seller, BigInt(charged), 'sandbox');
+        return;
+      }
+      case 'plan': {
+        const plan = plans[draw.seller]!;
+        const pair = `plan ${draw.buyer} ${draw.seller}`;
+        if (!subscriptions.has(pair)) {
+          const pay = sandboxPayer(buyer.market);
+          subscriptions.set(pair, buyer.market.subscribe(plan.listing, { pay, originCurrency: 'SOL' }));
+          sold(buyer, seller, PLAN_PRICE, 'sandbox');
+        }
+        await subscriptions.get(pair);
+        expect((await call(buyer.market, {}, plan)).charged_amount.amount_cents).toBe(0);
         return;
       }
       case 'fees': {
@@ -498,7 +534,7 @@ inEachMode('money', ({ mode }) => {
   };
 
   it(
-    `is where books, wallets and statements say, after ${STEPS} steps on all rails with kills (TEST_SEED=${SEED} MONEY_STEPS=${STEPS})`,
+    `is where books, wallets and statements say, after ${STEPS} steps on all rails with kills (TEST_SEED=${SEED} TEST_COUNT=${STEPS})`,
     async () => {
       const steps = fc.sample(step, { seed: SEED, numRuns: STEPS });
       const startedAt = performance.now();
@@ -559,7 +595,7 @@ inEachMode('money', ({ mode }) => {
           address,
           expected.inWallet(address),
         ]);
-      await expectBooksInOrder(marketplace, shops.flat(), { withinMs: 30_000 });
+      await expectBooksInOrder(marketplace, [...shops.flat(), ...plans], { withinMs: 30_000 });
       expect(await admin('books', 'verify')).toBe('the books add up');
       // After this, unsettled signatures on Solana can no longer be settled.
       await letTimePass(marketplace, { signatures: true });
@@ -570,9 +606,12 @@ inEachMode('money', ({ mode }) => {
         buyers.reduce((sum, { id }) => sum + (expected.of(id)[accountsOf.refunds(id)] ?? 0n), 0n),
       );
     },
-    90_000 + STEPS * 400,
+    90_000 + STEPS * 4_000,
   );
 });
+
+/** What the seller of a step counts: nothing now and then, and now and then more than the most. */
+const unitsOf = (n: number): number => (n % 6) * 60;
 
 /** Returns a function that runs pieces of work one after another. */
 function turns(): <T>(work: () => Promise<T>) => Promise<T> {

@@ -294,13 +294,13 @@ inEachMode('payments', (harness) => {
         async (client) => (await client.query<Record<string, number>>(COUNT_ROWS)).rows[0],
       );
     const before = await rows();
-    const bodies = [undefined, { amount: 100, currency: 'USDC' }];
+    const bodies = [{}, { body: { amount: 100, currency: 'USDC' } }, { rawBody: '{"amount":' }];
     const asked = [reader.market, stranger(harness)].flatMap((client) =>
       RETIRED.flatMap((path) =>
         METHODS.flatMap((method) =>
           bodies
-            .filter((body) => method !== 'GET' || !body)
-            .map((body) => client.send(method, path, { body, headers: { 'idempotency-key': randomUUID() } })),
+            .filter((body) => method !== 'GET' || Object.keys(body).length === 0)
+            .map((body) => client.send(method, path, { ...body, headers: { 'idempotency-key': randomUUID() } })),
         ),
       ),
     );
@@ -318,6 +318,11 @@ inEachMode('payments', (harness) => {
           },
         },
       });
+      expect(['deprecation', 'sunset', 'link'].map((name) => answer.headers.get(name))).toEqual([
+        '@1793491200',
+        'Sun, 01 Nov 2026 00:00:00 GMT',
+        expect.stringMatching(/^<http.*\/docs>; rel="deprecation"/),
+      ]);
     }
     expect(await rows()).toEqual(before);
   });

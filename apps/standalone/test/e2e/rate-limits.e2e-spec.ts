@@ -205,7 +205,7 @@ inEachMode('rate limits', ({ mode }) => {
       const startedAt = performance.now();
       expect(await statusesOf(3, () => before.market.send('GET', '/me'))).toEqual([200, 200, 429]);
       expect(await statusesOf(6, () => after.market.send('GET', '/me'))).toEqual([200, 200, 200, 200, 200, 429]);
-      expect(performance.now() - startedAt).toBeLessThan(2_000);
+      expect(performance.now() - startedAt).toBeLessThan(20_000);
       await marketplace.restart('redis');
       expectLimited(await before.market.send('GET', '/me'), 'reads');
       const fresh = await registerAgent(marketplace);

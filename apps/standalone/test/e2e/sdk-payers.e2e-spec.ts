@@ -7,7 +7,7 @@ import {
   type Payer,
   type Wallet,
 } from '@market/sdk';
-import { reply } from '@market/sdk/seller';
+import { reply, used } from '@market/sdk/seller';
 import { eventually } from '@market/testing';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { expectBooksInOrder } from '../support/books.js';
@@ -15,6 +15,7 @@ import { quote } from '../support/buyer.js';
 import { commandsBelow, runAsWritten } from '../support/paying-page.js';
 import { clientOf, failureOf, losingAnswers } from '../support/sdk-buyer.js';
 import { openShop, type Shop } from '../support/seller.js';
+import { counting } from '../support/stock-client.js';
 import { inEachMode, inOneMode, registerAgent, type Agent } from '../support/harness.js';
 
 const NETWORK = 'eip155:84532';
@@ -46,10 +47,12 @@ inEachMode('the SDK in the sandbox', (harness) => {
   });
 
   it.each(['USDC', 'ETH', 'SOL'] as const)('pays with play money in %s', async (originCurrency) => {
-    const answer = await buyer.market.call(
+    const { send, sent } = counting();
+    const client = clientOf(buyer, { fetch: send });
+    const answer = await client.call(
       shop.listing,
       { in: originCurrency },
-      { pay: sandboxPayer(buyer.market), originCurrency },
+      { pay: sandboxPayer(client), originCurrency },
     );
     expect(answer).toMatchObject({
       billable: true,
@@ -57,6 +60,8 @@ inEachMode('the SDK in the sandbox', (harness) => {
       seller_response: { echo: { in: originCurrency } },
       settlement: null,
     });
+    // As docs/paying.md says it; one more asks what a coin is worth.
+    expect(sent()).toBe(originCurrency === 'USDC' ? 3 : 4);
     expect(await receiptsOf(buyer)).toBe(1);
   });
 
@@ -70,6 +75,27 @@ inEachMode('the SDK in the sandbox', (harness) => {
     const [receipt] = (await buyer.market.receipts.list({ role: 'buyer' })).data;
     expect(receipt).toMatchObject({ transaction_hash: answer.settlement!.transaction, gross_amount: PRICE });
   });
+
+  it.each(['with', 'without'])(
+    'pays what a call used by upto, %s a key, and no more than the most that it may',
+    async (key) => {
+      const usage = { unit: 'token', per: 1_000, tiers: [{ price: 0.01 }] } as never;
+      const metered = await openShop(seller, ({ body }) => used(3_000, { echo: body }), { pricing_amount: 0.4, usage });
+      const pay = x402Payer(evmWallet(generatePrivateKey()), { [NETWORK]: { permit2: true } });
+      const market = key === 'with' ? buyer.market : new Marketplace({ baseUrl: harness.baseUrl });
+      const dear = market.call(metered.listing, { key }, { pay, maxPriceUsd: 0.39 });
+      expect(await failureOf(dear)).toMatchObject({ code: 'PRICE_ABOVE_LIMIT' });
+      const answer = await market.call(metered.listing, { key }, { pay });
+      expect(answer).toMatchObject({
+        charged_amount: { amount_cents: 3 },
+        settlement: { success: true, amount: '30000' },
+      });
+      const exact = x402Payer(evmWallet(generatePrivateKey()), { [NETWORK]: {} });
+      const whole = await market.call(metered.listing, { key, by: 'exact' }, { pay: exact });
+      expect(whole).toMatchObject({ charged_amount: { amount_cents: 3 }, settlement: { success: true } });
+      await metered.close();
+    },
+  );
 
   it('signs again after a crash, and is charged once', async () => {
     const options = { pay: signer, idempotencyKey: `crash-${buyer.id}` };

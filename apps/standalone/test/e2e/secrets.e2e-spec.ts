@@ -24,7 +24,7 @@ const CARRIERS: Record<Kind, RegExp> = {
   'API key': /^rpc\.identity\.(register|recover|create-api-key)\.v\d+$/,
   'session token': /^rpc\.identity\.open-session\.v\d+$/,
   'signing secret':
-    /^rpc\.(gateway\.(provision-endpoint|rotate-endpoint-secret)|catalog\.(create|update)-listing)\.v\d+$/,
+    /^rpc\.(gateway\.(provision-endpoint|rotate-endpoint-secret|create-webhook|rotate-webhook-secret)|catalog\.(create|update)-listing)\.v\d+$/,
   'auth header': /^rpc\.gateway\.update-endpoint\.v\d+$/,
   'endpoint URL': /^rpc\.(gateway\.(provision|update)-endpoint|catalog\.(create|update)-listing)\.v\d+$/,
   'call body': /^rpc\.gateway\.execute-call\.v\d+$/,
@@ -134,6 +134,9 @@ inEachMode('secrets', ({ mode }) => {
     });
     await endpoint.test(listing);
     keep('signing secret', (await endpoint.rotateSecret(listing, { overlapSeconds: 60 })).gateway_signing_secret);
+    const webhook = await recoveredAgent.webhooks.create({ url: `${seller.url}/events` });
+    keep('signing secret', webhook.secret);
+    keep('signing secret', (await recoveredAgent.webhooks.rotateSecret(webhook)).secret);
 
     for (const fail of [false, true]) {
       const body = { ask: keep('call body', canary()), fail };

@@ -10,7 +10,8 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { expectBooksInOrder } from '../support/books.js';
-import { callOnce, payFor, resultOf, withRelayId } from '../support/buyer.js';
+import { callOnce, fetchAs, payFor, resultOf, withRelayId } from '../support/buyer.js';
+import { EventReader } from '../support/event-reader.js';
 import { openShop, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
@@ -58,6 +59,51 @@ inEachMode('a process that is told to stop', ({ mode }) => {
     const again = await callOnce(buyer, shop.listing, { last: 'call' }, withRelayId(relayRequestId));
     expect([again.status, again.text]).toEqual([200, result.text]);
     await expectBooksInOrder(marketplace, [shop]);
+  }, 180_000);
+
+  it('lets a stream end that ends soon, and cuts another, whose call is taken up again', async () => {
+    const process = mode === 'standalone' ? 'standalone' : 'gateway';
+    let letEnd: (() => void) | undefined;
+    const seller = await registerAgent(marketplace);
+    const streams = await openShop(
+      seller,
+      async function* ({ body, call }) {
+        yield 'one';
+        if ((body as { long: boolean }).long ? call.attempt === 1 : true)
+          await new Promise<void>((resolve) => (letEnd = resolve));
+        yield 'two';
+      },
+      { formats: ['sse'] },
+    );
+    const opened = async (body: object): Promise<() => Promise<EventReader>> => {
+      const headers = { accept: 'text/event-stream', ...withRelayId(await payFor(buyer, streams.listing, body)) };
+      const path = `/gateway/${streams.listing.id}`;
+      return () => EventReader.open(fetchAs(buyer, marketplace.baseUrl, 'POST', path, headers, body));
+    };
+    const ended = (reader: EventReader) => reader.until(({ isOver }) => isOver);
+    try {
+      const [long, short] = [await opened({ long: true }), await opened({ long: false })];
+      const cut = await (await long()).until((reader) => reader.data().length > 0);
+      const whole = await (await short()).until((reader) => reader.data().length > 0);
+      const leaving = marketplace.kill(process, 'SIGTERM');
+      setTimeout(() => letEnd!(), 500);
+      expect(await leaving).toBe(0);
+      // The edge of a process of its own asks another gateway how they ended.
+      await marketplace.restart(process);
+      expect((await ended(whole)).result).toMatchObject({ billable: true, events: 2 });
+      expect((await ended(cut)).result).toBeUndefined();
+      // The first is the call made again, and the second what is stored of it.
+      for (const _ of [1, 2]) {
+        const again = await ended(await long());
+        expect([JSON.parse(again.events[0]!.data), again.data(), again.result]).toMatchObject([
+          { attempt: 2 },
+          ['one', 'two'],
+          { billable: true },
+        ]);
+      }
+    } finally {
+      await streams.close();
+    }
   }, 180_000);
 });
 

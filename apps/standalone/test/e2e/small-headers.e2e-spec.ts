@@ -17,6 +17,7 @@ import { Agent as Dispatcher, fetch as fetchThrough } from 'undici';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { openShop, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
+import { jsonPost, mppClient } from '../support/stock-client.js';
 
 /** More chains than fit into a header. */
 const CHAINS = [8453, 84532, 1, 10, 137, 42161, 11155111].map((id) => `eip155:${id}`);
@@ -169,7 +170,19 @@ inEachMode('through a proxy with its default limits', ({ mode }) => {
             { data: { seller_response: { echo: { city: '東京' } } } },
           ]);
         }
-        expect(echoed).toHaveLength(2);
+        const byMpp = mppClient(account, async (input, init) => {
+          const { url: target, method, headers, body } = new Request(input, init);
+          const payment = [headers.get('authorization'), headers.get('payment-authorization')];
+          echoed.push(...payment.filter((each) => each?.startsWith('Payment ')).map((each) => each!.length));
+          const text = await new Response(body).text();
+          const sent = { method, headers: Object.fromEntries(headers), body: text, dispatcher };
+          return (await fetchThrough(target, sent)) as unknown as Response;
+        });
+        for (const [target, headers] of ways) {
+          const answer = await byMpp.fetch(target, jsonPost({ city: '江戸' }, headers));
+          expect([answer.status, answer.headers.has('payment-receipt')]).toEqual([200, true]);
+        }
+        expect(echoed).toHaveLength(4);
         expect(Math.max(...echoed)).toBeLessThan(MAX_ECHO);
         await dispatcher.close();
       },

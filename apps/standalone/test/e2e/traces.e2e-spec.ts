@@ -1,5 +1,5 @@
 import { reply } from '@market/sdk/seller';
-import { eventually, startMarketplace, type RunningMarketplace } from '@market/testing';
+import { eventually, freePort, startMarketplace, type RunningMarketplace } from '@market/testing';
 import { callOnce, payFor, withRelayId } from '../support/buyer.js';
 import { startCollector, type CollectedSpan, type Collector } from '../support/collector.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
@@ -121,6 +121,22 @@ inEachMode('traces', ({ mode }) => {
     });
     expect(pathTo(seller)).toEqual([...GATEWAY, '3 POST seller']);
     expect(spansOf(well)).toEqual([]);
+  });
+
+  it('shows each attempt to send an event to a webhook, and keeps those that fail', async () => {
+    const webhook = await buyer.market.webhooks.create({
+      url: `http://127.0.0.1:${await freePort()}`,
+      event_types: ['sale'],
+    });
+    const trace = traceId(false);
+    const headers = { traceparent: `00-${trace}-${CALLER}-00` };
+    await buyer.market.send('POST', `/webhooks/${webhook.id}/test`, { headers });
+    await eventually(() =>
+      expect(spansOf(trace).find(({ name }) => name === 'POST webhook')).toMatchObject({
+        status: { code: FAILED },
+        attributes: { 'market.webhook_id': webhook.id, 'error.type': 'unreachable' },
+      }),
+    );
   });
 
   it('shows the run of a job that changed something, with what others make of it, and none that had nothing to do', async () => {

@@ -5,10 +5,15 @@ import { wrapFetchWithPayment, x402Client, x402HTTPClient } from '@x402/fetch';
 import { parseUnits, type Address, type Hex } from 'viem';
 import { generatePrivateKey, privateKeyToAccount, privateKeyToAddress } from 'viem/accounts';
 import { codeThatBurns, startEvmHarness, type EvmHarness } from '../../../payments-ledger/test/support/evm-harness.js';
+import {
+  MULTICALL3,
+  walletsWithCode,
+  type WalletsWithCode,
+} from '../../../payments-ledger/test/support/wallets-with-code.js';
 import { admin } from '../support/admin.js';
 import { expectBooksInOrder } from '../support/books.js';
 import { callOnce, quote, reasonOf, withRelayId } from '../support/buyer.js';
-import { jsonPost, payingFetch } from '../support/stock-client.js';
+import { counting, jsonPost, payingFetch } from '../support/stock-client.js';
 import { openShop, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
@@ -30,15 +35,19 @@ inEachMode('signed payments on a chain', ({ mode }) => {
   let seller: Agent;
   let buyer: Agent;
   let shop: Shop;
+  let wallets: WalletsWithCode;
 
   beforeAll(async () => {
     chain = await startEvmHarness(CHAIN_ID);
     await chain.place('SignedToken', USDC);
+    await chain.place('Multicall3', MULTICALL3);
+    wallets = await walletsWithCode(chain);
     await chain.send(USDC, 'mint', [chain.payer, parseUnits('1000', 6)]);
     onChain = {
       PAYMENTS_LEDGER_X402_CHAINS: `eip155:${CHAIN_ID}=${chain.node.url}`,
       PAYMENTS_LEDGER_FEE_ADDRESS: FEE_ADDRESS,
       PAYMENTS_LEDGER_X402_FACILITATOR_KEY: chain.gasKey,
+      PAYMENTS_LEDGER_X402_WALLET_FACTORIES: wallets.factory,
       PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 6).toString('base64'),
       PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '250',
       PAYMENTS_LEDGER_SAMPLE_INTERVAL_MS: '250',
@@ -97,7 +106,8 @@ inEachMode('signed payments on a chain', ({ mode }) => {
       const client = new x402Client().register('eip155:*', new ExactEvmScheme(chain.payerAccount as never));
       const keyed = key === 'a key';
       const before = await received();
-      const response = await wrapFetchWithPayment(fetch, client)(
+      const { send, sent } = counting();
+      const response = await wrapFetchWithPayment(send, client)(
         `${marketplace.baseUrl}/api/v1/${keyed ? 'gateway' : 'x402'}/${shop.listing.slug}`,
         {
           method: 'POST',
@@ -116,10 +126,10 @@ inEachMode('signed payments on a chain', ({ mode }) => {
         response.headers.get(name),
       );
       expect(success).toBe(true);
-      expect(await chain.node.request('eth_getTransactionReceipt', [transaction])).toMatchObject({
-        status: '0x1',
-        to: USDC.toLowerCase(),
-      });
+      const mined = await chain.node.request<{ gasUsed: string }>('eth_getTransactionReceipt', [transaction]);
+      expect(mined).toMatchObject({ status: '0x1', to: USDC.toLowerCase() });
+      // As docs/paying.md says it.
+      expect([sent(), Number(mined.gasUsed) <= 75_000]).toEqual([2, true]);
       expect((await received()) - before).toBe(250_000n);
       expect((await seller.market.receipts.list({ role: 'seller' })).data[0]).toMatchObject({
         transaction_hash: transaction,
@@ -127,6 +137,63 @@ inEachMode('signed payments on a chain', ({ mode }) => {
       });
     },
   );
+
+  it.each([
+    ['deployed', 'no key'],
+    ['deployed', 'a key'],
+    ['delegated', 'no key'],
+    ['delegated', 'a key'],
+  ] as const)('of a wallet with code, %s, buy calls for a stock x402 client that has %s', async (kind, key) => {
+    const wallet = await wallets[kind]();
+    await chain.send(USDC, 'transfer', [wallet.address, 250_000n]);
+    const before = await received();
+    const keyed = key === 'a key';
+    const { send, sent } = counting();
+    const answer = await payingFetch(wallet, send)(
+      `${marketplace.baseUrl}/api/v1/${keyed ? 'gateway' : 'x402'}/${shop.listing.slug}`,
+      jsonPost({ kind }, keyed ? { authorization: buyer.registration.authorization_header, ...ON_CHAIN } : {}),
+    );
+    expect(await answer.json()).toMatchObject({ data: { billable: true, seller_response: { echo: { kind } } } });
+    const settledBy = JSON.parse(Buffer.from(answer.headers.get('payment-response')!, 'base64').toString()) as {
+      transaction: string;
+    };
+    const mined = await chain.node.request<{ gasUsed: string }>('eth_getTransactionReceipt', [settledBy.transaction]);
+    expect([sent(), Number(mined.gasUsed) <= 75_000]).toEqual([2, true]);
+    expect([(await received()) - before, await chain.balanceOf(USDC, wallet.address)]).toEqual([250_000n, 0n]);
+  });
+
+  it('of a wallet that is yet to be deployed are refused if that costs more than the fee, and paid once it is', async () => {
+    const wallet = await wallets.undeployed();
+    await chain.send(USDC, 'transfer', [wallet.address, 250_000n]);
+    const pay = () =>
+      payingFetch(wallet)(`${marketplace.baseUrl}/api/v1/x402/${shop.listing.slug}`, jsonPost({ by: 'undeployed' }));
+    const before = shop.requests.length;
+    const refused = await pay();
+    expect([refused.status, await refused.json()]).toMatchObject([
+      402,
+      { error: { details: { reason: 'settlement_too_costly' } } },
+    ]);
+    expect(shop.requests).toHaveLength(before);
+    await wallet.deploy();
+    expect((await pay()).status).toBe(200);
+    expect(await chain.balanceOf(USDC, wallet.address)).toBe(0n);
+  });
+
+  it('that others sign for a wallet with code are refused, and nothing is called', async () => {
+    const { address } = await wallets.deployed();
+    await chain.send(USDC, 'transfer', [address, 250_000n]);
+    const { signTypedData } = await wallets.deployed();
+    const before = shop.requests.length;
+    const answer = await payingFetch({ address, signTypedData })(
+      `${marketplace.baseUrl}/api/v1/x402/${shop.listing.slug}`,
+      jsonPost({ by: 'another' }),
+    );
+    expect([answer.status, await answer.json()]).toMatchObject([
+      402,
+      { error: { details: { reason: 'invalid_exact_evm_signature' } } },
+    ]);
+    expect(shop.requests).toHaveLength(before);
+  });
 
   it('are made by the SDK: the buyer sends nothing, and needs no RPC server', async () => {
     const sent = () => chain.node.request<string>('eth_getTransactionCount', [chain.payer, 'latest']);

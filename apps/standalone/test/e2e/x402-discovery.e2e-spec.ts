@@ -11,7 +11,12 @@ interface Resource {
 }
 interface Resources {
   items: Resource[];
-  pagination: { limit: number; offset: number; total: number };
+  pagination: { limit: number; offset: number; total: number; next_cursor?: string };
+}
+interface WellKnown {
+  version: number;
+  resources: string[];
+  next_cursor?: string;
 }
 interface Found {
   resources: Resource[];
@@ -110,6 +115,51 @@ inEachMode('discovery of what can be paid with x402', (harness) => {
     expect(accepts[0]).toMatchObject({ ...shown.accepts[0] });
   });
 
+  it('names what a call that is charged by use accepts as its 402 does, and finds it by that', async () => {
+    const usage = { unit: 'token', tiers: [{ price: 0.01 }] };
+    const shop = await openShop(seller, undefined, {
+      name: `${word} by use`,
+      pricing_amount: 0.4,
+      usage: usage as never,
+      formats: ['json', 'sse'],
+    });
+    type Accepts = { scheme: string; extra: object }[];
+    const asked = await get<{ data: { payment: { x402: { accepts: Accepts } } } }>(addressOf(shop));
+    const shown = (await search('scheme=upto')).resources;
+    expect(paths(shown)).toEqual([addressOf(shop)]);
+    const { accepts } = asked.body.data.payment.x402;
+    expect(accepts).toMatchObject(shown[0]!.accepts);
+    expect(accepts.map(({ scheme }) => scheme)).toEqual(['upto', 'exact']);
+    expect(paths((await search('scheme=exact')).resources)).toContain(addressOf(shop));
+    await seller.market.listings.update(shop.listing.id, { status: 'draft' });
+    await shop.close();
+  });
+
+  it('asks for a signature that lasts as long as a job may take, as the 402 does', async () => {
+    const timeoutsOf = async (shop: Shop): Promise<unknown[]> => {
+      const path = addressOf(shop);
+      const asked = await get<{ data: { payment: { x402: { accepts: { maxTimeoutSeconds: number }[] } } } }>(path);
+      const shown = (await resources('limit=100')).items.find(({ resource }) => resource.endsWith(path))!;
+      return [asked.body.data.payment.x402.accepts, shown.accepts].map((accepts) =>
+        accepts.map((each) => (each as { maxTimeoutSeconds?: number }).maxTimeoutSeconds),
+      );
+    };
+    const limits = { job_deadline_seconds: 1_000 };
+    const delivers = await openShop(seller, undefined, { delivery_type: 'batch' });
+    const sets = await openShop(seller);
+    await seller.market.endpoint.update(sets.listing, { limits: limits as never });
+    try {
+      await eventually(async () => expect(await timeoutsOf(sets)).toEqual([[1_120], [1_120]]));
+      expect(await timeoutsOf(delivers)).toEqual([[3_720], [3_720]]);
+      expect(await timeoutsOf(shops[0]!)).toEqual([[600], [600]]);
+    } finally {
+      for (const shop of [delivers, sets]) {
+        await seller.market.listings.remove(shop.listing);
+        await shop.close();
+      }
+    }
+  });
+
   it('pages by any offset and limit, every resource once', async () => {
     const all = paths((await resources('limit=100')).items);
     for (const [offset, limit] of [
@@ -140,13 +190,20 @@ inEachMode('discovery of what can be paid with x402', (harness) => {
       query = page.pagination.cursor && `limit=2&cursor=${page.pagination.cursor}`;
     }
     expect(followed.sort()).toEqual(shops.slice(0, 3).map(addressOf).sort());
+    // A listing that comes between shifts no page.
+    const [first] = all;
+    const after = await resources('limit=1');
+    shops.push(await openShop(seller, undefined, { name: 'Comes late', pricing_amount: 2 }));
+    const next = await resources(`limit=1&cursor=${after.pagination.next_cursor}`);
+    expect([paths(after.items), paths(next.items)]).toEqual([[first], [all[1]]]);
+    expect((await resources('limit=2&offset=1')).pagination).not.toHaveProperty('next_cursor');
   });
 
   it.each([
     ['type=http', 3],
     ['type=ftp', 0],
     ['scheme=exact', 2],
-    ['scheme=upto', 0],
+    ['scheme=batch-settlement', 0],
     ['network=eip155:84532', 2],
     ['network=eip155:1', 0],
     ['payTo=<seller>', 2],
@@ -212,11 +269,20 @@ inEachMode('discovery of what can be paid with x402', (harness) => {
   });
 
   it('tells crawlers the addresses, and OpenAPI readers what is paid', async () => {
-    const { body } = await get<{ version: number; resources: string[] }>('/.well-known/x402');
-    expect(Object.keys(body)).toEqual(['version', 'resources']);
+    const { body } = await get<WellKnown>('/.well-known/x402');
+    // Where there are more of them, `next_cursor` leads on.
+    expect(Object.keys(body)).toEqual(expect.arrayContaining(['version', 'resources']));
+    expect(Object.keys(body).filter((key) => key !== 'next_cursor')).toHaveLength(2);
     expect(body.version).toBe(1);
     expect(body.resources.length).toBeGreaterThan(0);
     for (const resource of body.resources) expect(resource).toMatch(/^http.*\/api\/v1\/x402\/[a-z0-9-]+$/);
+    const followed: string[] = [];
+    for (let query: string | null = 'type=mcp&limit=1'; query !== null;) {
+      const page: WellKnown = (await get<WellKnown>(`/.well-known/x402?${query}`)).body;
+      followed.push(...page.resources);
+      query = page.next_cursor ? `type=mcp&limit=1&cursor=${page.next_cursor}` : null;
+    }
+    expect(followed).toEqual(body.resources.map((resource) => resource.replace('/api/v1/x402/', '/mcp/')));
     const { body: document } = await get<{ paths: Record<string, { post: Record<string, unknown> }> }>(
       '/api/v1/openapi.json',
     );

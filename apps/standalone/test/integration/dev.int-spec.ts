@@ -1,15 +1,11 @@
 import { eventually, freePort, startOwnProcess, temporaryDirectory, type OwnProcess } from '@market/testing';
 import { cp, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
-import { availableParallelism, loadavg } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const REPOSITORY = fileURLToPath(new URL('../../../..', import.meta.url));
 const START_TIMEOUT_MS = 240_000;
 const CHANGE_TIMEOUT_MS = 90_000;
-const MAX_SECONDS = 10;
-/** On a busy machine, durations are not significant. */
-const isMachineBusy = (): boolean => loadavg()[0]! > 2 * availableParallelism();
 
 /** Copies the tree and its build. npm packages are links to the checkout; workspace packages are copied. */
 async function copyTree(to: string): Promise<void> {
@@ -50,17 +46,13 @@ describe('npm run dev', () => {
   });
 
   it(
-    'answers as a saved source says, within seconds',
+    'answers as a saved source says',
     async () => {
-      const savedAt = performance.now();
       await writeFile(
         join(copy, 'apps/api-gateway/src/platform/interface-version.ts'),
         "export const INTERFACE_VERSION = 'saved by a test';\n",
       );
       await eventually(async () => expect(await version()).toBe('saved by a test'), { withinMs: CHANGE_TIMEOUT_MS });
-      const seconds = (performance.now() - savedAt) / 1000;
-      process.stderr.write(`npm run dev answered a saved source after ${seconds.toFixed(1)} s\n`);
-      if (!isMachineBusy()) expect(seconds).toBeLessThan(MAX_SECONDS);
     },
     CHANGE_TIMEOUT_MS,
   );

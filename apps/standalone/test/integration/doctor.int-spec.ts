@@ -280,6 +280,11 @@ describe('doctor: rails', () => {
       /^facilitator .*: PAYMENTS_LEDGER_X402_FACILITATOR_URL: what is there cannot be used \(connect ECONNREFUSED/,
     ],
     [
+      'an OpenID provider that is none',
+      () => ({ OIDC_ISSUER: relay.url, OIDC_CLIENT_ID: 'market' }),
+      /^OpenID provider .*: OIDC_ISSUER: what is there cannot be used /,
+    ],
+    [
       'a token that is not there',
       () => ({ PAYMENTS_LEDGER_X402_USDC: `eip155:31337=${OPERATOR}` }),
       /^RPC server .*: PAYMENTS_LEDGER_X402_USDC: there is no token at 0x209693Bc6afc0C5328bA36FaF03C514EF312287C on chain 31337$/,

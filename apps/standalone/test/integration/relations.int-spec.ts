@@ -21,10 +21,11 @@ const UNRELATED: Record<string, string> = {
     'a call waits for it as long as its budget, a stop no longer than a call',
   PAYMENTS_LEDGER_RELAY_STATUS_INTERVAL_MS: 'it is at most a minute, and a webhook ends it',
   GATEWAY_WAIT_FOR_RESULT_MS: 'it is at most a minute, and the budget of a call at least two',
+  GATEWAY_WEBHOOK_DELIVERIES_KEPT_DAYS: 'it is at least four days, and an event is sent for three',
   REPUTATION_EVENTS_KEPT_DAYS: 'nothing refers to an event of an account',
 };
 /** How often something is looked for; the rest of the marketplace does not wait for it. */
-const LOOKS = /_(RESUME|SWEEP|RECONCILE|SAMPLE|PRUNE|QUALITY|POPULARITY|IDLE_PROBE)_INTERVAL_MS$/;
+const LOOKS = /_(CHECKPOINT|RESUME|SWEEP|RECONCILE|SAMPLE|PRUNE|QUALITY|POPULARITY|IDLE_PROBE)_INTERVAL_MS$/;
 
 const variables = [platformConfig, natsConfig, ...services.map(({ config }) => config)].flatMap((config) =>
   Object.values(config.variables),

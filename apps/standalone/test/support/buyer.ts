@@ -59,3 +59,22 @@ export async function payFor(
   await buyer.market.sandbox.pay(relayRequestId, { outcome });
   return relayRequestId;
 }
+
+/** Sends one request of an agent with fetch, whose answer may be bytes or come in pieces. */
+export const fetchAs = (
+  agent: Agent,
+  baseUrl: string,
+  method: string,
+  path: string,
+  headers: Record<string, string> = {},
+  body?: object,
+): Promise<Response> =>
+  fetch(`${baseUrl}${path.startsWith('/api') ? '' : '/api/v1'}${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${agent.registration.api_key}`,
+      ...(body && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    body: body && JSON.stringify(body),
+  });

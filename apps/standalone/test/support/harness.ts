@@ -7,10 +7,12 @@ export interface Harness {
   readonly databaseUrl: string;
 }
 
-/** Started once for all files by the global set-up. */
-const harnesses = JSON.parse(process.env.MARKET_E2E_HARNESSES ?? '[]') as Harness[];
-if (harnesses.length === 0)
+/** Started by the global set-up: for each worker one in each mode, which all its files share. */
+const started = JSON.parse(process.env.MARKET_E2E_HARNESSES ?? '[]') as Harness[];
+if (started.length === 0)
   throw new Error('no marketplace runs; end-to-end specs run with jest -c .config/jest.e2e.mjs');
+const modes = new Set(started.map(({ mode }) => mode)).size;
+const harnesses = started.slice(-modes * Number(process.env.JEST_WORKER_ID)).slice(0, modes);
 
 /** `describe` once for each mode the suite runs in. */
 export const inEachMode = (title: string, suite: (harness: Harness) => void): void => {
@@ -24,6 +26,10 @@ export const inOneMode = (title: string, suite: (harness: Harness) => void): voi
   const [harness] = harnesses as [Harness];
   (harness.mode === 'standalone' ? describe : describe.skip)(`${title}, ${harness.mode}`, () => suite(harness));
 };
+
+/** All cases in standalone and the first in distributed mode, for cases that differ in nothing that the bus carries. */
+export const allInStandalone = <T>({ mode }: Harness, cases: readonly T[]): readonly T[] =>
+  mode === 'standalone' ? cases : cases.slice(0, 1);
 
 /** Runs one test in all modes at the same time, for tests that mostly wait. */
 export const inAllModesAtOnce = (title: string, test: (harness: Harness) => Promise<void>, timeoutMs: number): void => {

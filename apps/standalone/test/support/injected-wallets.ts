@@ -16,11 +16,17 @@ export async function injectEvmWallet(context: BrowserContext, key: Hex): Promis
     signed.push(Buffer.from(message.slice(2), 'hex').toString());
     return account.signMessage({ message: { raw: message } });
   });
+  await context.exposeBinding('signTypedWithEvm', (_source, typed: string) => {
+    const { types, ...data } = JSON.parse(typed) as Parameters<typeof account.signTypedData>[0];
+    return account.signTypedData({ ...data, types });
+  });
   await context.addInitScript((address) => {
-    const { signWithEvm } = window as unknown as { signWithEvm(message: string): Promise<string> };
+    const { signWithEvm, signTypedWithEvm } = window as unknown as Record<string, (text: string) => Promise<string>>;
     const request = async ({ method, params }: { method: string; params?: string[] }): Promise<unknown> => {
       if (method === 'eth_requestAccounts') return [address];
-      if (method === 'personal_sign' && params?.[1] === address) return signWithEvm(params[0]!);
+      if (method === 'personal_sign' && params?.[1] === address) return signWithEvm!(params[0]!);
+      if (method === 'wallet_switchEthereumChain') return null;
+      if (method === 'eth_signTypedData_v4' && params?.[0] === address) return signTypedWithEvm!(params[1]!);
       throw new Error(`${method} is not supported`);
     };
     const detail = Object.freeze({

@@ -1,6 +1,6 @@
 /**
  * The first statements of transactions that belong to no request: handlers of events, which may share a transaction,
- * statements that calls of a moment share, and a job that runs every second.
+ * statements that calls of a moment share, and jobs that run every second or minute.
  */
 export const OF_NO_REQUEST = [
   'gateway-requests.insert-quotes',
@@ -9,4 +9,11 @@ export const OF_NO_REQUEST = [
   'gateway-requests.mark-settled',
   'parked.due',
   'authorizations.take-again',
+  'jobs.take-due',
+  'jobs.take-to-cancel',
+  'webhooks.take',
+  'webhooks.wake',
+  'endpoints.take-due',
+  'listing-quality.take-due',
+  'listings.copy-standing',
 ];

@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url';
 import type { Agent } from './harness.js';
 
 const PROJECT = fileURLToPath(new URL('../../../..', import.meta.url));
-/** Returns the blocks of commands in docs/paying.md under a heading. */
-export const commandsBelow = (heading: string): string[] =>
+/** Returns the blocks of commands in a page of docs/ under a heading. */
+export const commandsBelow = (heading: string, page = 'paying'): string[] =>
   [
-    ...readFileSync(`${PROJECT}docs/paying.md`, 'utf8')
+    ...readFileSync(`${PROJECT}docs/${page}.md`, 'utf8')
       .split(`\n## ${heading}\n`)[1]!
       .split('\n## ')[0]!
       .matchAll(/```sh\n(.*?)```/gs),

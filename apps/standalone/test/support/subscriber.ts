@@ -76,9 +76,11 @@ export const letTimePass = (
         [what.period],
       );
     if (what.offer)
-      await client.query("UPDATE payments_ledger.payments SET expires_at = now() - interval '1 second' WHERE id = $1", [
-        what.offer,
-      ]);
+      for (const table of ['offers', 'payments'])
+        await client.query(
+          `UPDATE payments_ledger.${table} SET expires_at = now() - interval '1 second' WHERE id = $1`,
+          [what.offer],
+        );
     if (what.window)
       await client.query(
         "UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = $1",

@@ -5,6 +5,7 @@ import {
   deliveryType,
   httpUrl,
   id,
+  includedUnits,
   jsonObject,
   listingStatus,
   microsText,
@@ -13,7 +14,9 @@ import {
   text,
   textList,
   timestamp,
+  usage,
   usdAmount,
+  wholeNumber,
 } from '../shared/index.js';
 import { endpointUrlRefusal, gatewayLimits } from '../gateway/endpoints.js';
 import { measuredQuality } from '../gateway/quality.js';
@@ -71,11 +74,36 @@ export const listedFields = {
   category_id: optional(id),
   pricing_model: pricingModel.default('free'),
   pricing_amount: usdAmount.describe('US dollars, at most 6 decimals.').default(0),
+  usage: optional(usage),
+  included_calls: optional(
+    wholeNumber(1, 1_000_000_000).describe(
+      'Of monthly and yearly: how many calls through the gateway a period includes. null: it includes none, and ' +
+        'subscribers connect as connection_instructions say.',
+    ),
+  ),
+  included_units: optional(includedUnits),
+  free_calls: optional(
+    wholeNumber(1, 1_000).describe(
+      'How many calls of a listing that costs something each buyer may try for nothing, once it has bought something here.',
+    ),
+  ),
   pricing_currency: z.enum(['USD']).describe('Display currency; every price is in US dollars.').default('USD'),
   preferred_currency: currency.describe('Payout currency.').default('USDC'),
   delivery_type: deliveryType.default('api'),
   auth_method: authMethod.default('api_key'),
-  formats: textList(20, 50).default(['json']),
+  formats: textList(20, 50)
+    .describe(
+      'What answers come in: media types or short names such as json, csv, png, pdf, binary. A call is answered with ' +
+        'a file only if its type is named here; JSON needs no name.',
+    )
+    .default(['json']),
+  request_formats: textList(20, 50)
+    .min(1, { error: 'must name a format' })
+    .describe(
+      'What bodies of calls come in, named as in formats; multipart/form-data and other types are forwarded as they come. ' +
+        'input_schema is of JSON bodies alone.',
+    )
+    .default(['json']),
   demo_endpoint: optional(httpUrl),
   github_url: optional(httpUrl),
   logo_url: optional(httpUrl),
@@ -113,7 +141,9 @@ const listingFields = { ...listedFields, ...detailFields };
 const sellersStatus = z.enum(['draft', 'active']);
 const privateEndpointUrl = text(1, 2_048)
   .optional()
-  .describe('Where calls are forwarded to; required for per_call, never returned.');
+  .describe(
+    'Where calls are forwarded to; required for per_call and with included_calls or included_units, never returned.',
+  );
 
 type Changes<F extends Record<string, z.ZodType>> = {
   [K in keyof F]: z.ZodOptional<F[K] extends z.ZodDefault<infer T extends z.ZodType> ? T : F[K]>;
@@ -180,8 +210,8 @@ export const listingView = z.object({
 export type ListingView = z.output<typeof listingView>;
 
 /**
- * A listing in full. `gateway_url`, `gateway_limits` and `endpoint_status` are only on per_call listings, and
- * `connection_instructions` is only for the owner: subscribers read them with their subscription.
+ * A listing in full. `gateway_url`, `gateway_limits` and `endpoint_status` are only on listings that are called through the
+ * gateway, and `connection_instructions` is only for the owner: subscribers read them with their subscription.
  */
 export const listingDetail = listingView.extend({
   ...detailFields,
@@ -215,6 +245,7 @@ export const searchNote = z.object({
     .array(z.object({ word: z.string(), as: z.array(z.string()) }))
     .describe('Words that no listing has, and the similar ones that were used.'),
   unmatched: z.array(z.string()).describe('Words that nothing was found for.'),
+  meaning: z.boolean().optional().describe('Present and true if listings were found by what q means, too.'),
   near: z
     .array(z.object({ id, slug: z.string(), name: z.string() }))
     .optional()
@@ -246,6 +277,8 @@ export const searchListings = defineRequest({
     /** The end of the page before, in the same order; in place of `page`. */
     after: pageEnd.optional(),
     live: z.boolean().optional(),
+    /** Whether only listings are wanted whose calls cost what they use. */
+    byUse: z.boolean().optional(),
     /** The least `quality.success_rate_30d`. */
     minSuccess: z.number().min(0).max(1).optional(),
     /** Whether `facets` are wanted. */
@@ -381,13 +414,13 @@ export const createListing = defineRequest({
     ),
     private_endpoint_required: declareRefusal(
       'invalid',
-      'private_endpoint_url is required on per_call listings',
+      'private_endpoint_url is required on per_call listings, and on those with included_calls or included_units',
       z.object({}),
       { nextAction: 'fix_request' },
     ),
     private_endpoint_unexpected: declareRefusal(
       'invalid',
-      'private_endpoint_url belongs to per_call listings only',
+      'private_endpoint_url belongs to per_call listings and to those with included_calls or included_units only',
       z.object({}),
       { nextAction: 'fix_request' },
     ),
@@ -487,6 +520,13 @@ export const callableOffering = offering.extend({
   inputSchema: z.string().nullish(),
   exampleInput: z.string().nullish(),
   outputSchema: z.string().nullish(),
+  formats: z.array(z.string()).optional(),
+  deliveryType: deliveryType.optional(),
+  requestFormats: z.array(z.string()).optional(),
+  usage: usage.nullish(),
+  includedCalls: z.number().int().nullish(),
+  includedUnits: includedUnits.nullish(),
+  freeCalls: z.number().int().nullish(),
   /**
    * The listing is off the market because of its seller's debt. Nothing is sold, but calls that were paid before are
    * delivered.

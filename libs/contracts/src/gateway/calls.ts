@@ -2,6 +2,9 @@ import { z } from 'zod';
 import { callableOffering } from '../catalog/listings.js';
 import { declareRefusal, defineEvent, defineRequest } from '../define.js';
 import { findPayerWallet } from '../identity/wallets.js';
+import { openStream, storedContent } from './contents.js';
+import { jobProgress, openJob } from './jobs.js';
+import { includedUnits } from '../shared/index.js';
 import { bodyRefusals } from './endpoints.js';
 import {
   askedPayment,
@@ -12,7 +15,8 @@ import {
   openKeylessPayment,
   pendingReason,
 } from '../payments-ledger/offers.js';
-import { currency, cursorPageOf, cursorRequest, id, relayRequestId, timestamp } from '../shared/index.js';
+import { includedCalls } from '../payments-ledger/quotas.js';
+import { currency, cursorPageOf, cursorRequest, id, relayRequestId, timestamp, used } from '../shared/index.js';
 
 /**
  * Names the marketplaces that a request to a seller has passed through, comma separated, the latest last. Like CDN-Loop
@@ -22,17 +26,34 @@ export const HOP_HEADER = 'X-Market-Hop';
 /** The name of this marketplace in the header. */
 export const hopOf = (publicUrl: string): string => new URL(publicUrl).host;
 
+/** How many units a call used that costs what it uses, as its seller says; of a stream the last event says it. */
+export const UNITS_HEADER = 'X-Market-Units';
+/** What the 402 of a plan says. */
+const planDetails = z.object({
+  listing_id: id,
+  price_usd: z.number().describe('Of a period.'),
+  included_calls: z.number().int().nullable().describe('Of a period; null if it includes units.'),
+  included_units: includedUnits.nullable(),
+  included: includedCalls,
+});
+
+const sentBody = {
+  body: z.string(),
+  /** As the buyer sent it, if the body is no JSON. */
+  contentType: z.string().max(200).optional(),
+};
+
 /**
- * The paid call. `body` is the buyer's JSON text exactly as it arrived. It is digested, signed and forwarded unchanged,
- * and never parsed and serialized again. The Idempotency-Key is in the request context; its fingerprint is computed by
- * the gateway.
+ * The paid call. `body` is the buyer's JSON text exactly as it arrived, or, with a `contentType`, the base64 of a body of
+ * that type. It is digested, signed and forwarded unchanged, and never parsed and serialized again. The Idempotency-Key is
+ * in the request context; its fingerprint is computed by the gateway.
  */
 export const executeCall = defineRequest({
   subject: 'rpc.gateway.execute-call.v1',
   waitsForSeller: true,
   input: z.object({
     listingRef: z.string().min(1).max(150),
-    body: z.string(),
+    ...sentBody,
     relayRequestId: relayRequestId.optional(),
     originCurrency: currency.optional(),
     originChainId: z.string().max(64).optional(),
@@ -62,12 +83,30 @@ export const executeCall = defineRequest({
       /** `call_in_progress`: the payment is valid, and another request is making the call. */
       reason: z.enum([...pendingReason.options, 'call_in_progress']),
     }),
-    /** `dataJson` is the gateway result as JSON text, with the same bytes for every request. */
+    /**
+     * `dataJson` is the gateway result as JSON text, with the same bytes for every request. Its `seller_response` is its
+     * last member; of a file, it has all but what the edge adds to it.
+     */
     z.object({
       outcome: z.literal('answered'),
       dataJson: z.string(),
+      /** The file or stream that the seller answered with. */
+      content: storedContent.optional(),
       idempotencyReplayed: z.boolean(),
-      /** The transfer of a signed authorization, if one pays the call. */ transfer: authorizedTransfer.optional(),
+      /** The transfer of a signed authorization, if one pays the call. */
+      transfer: authorizedTransfer.optional(),
+    }),
+    /** The seller answers with a stream, whose first event has come and which is paid for. */
+    z.object({
+      outcome: z.literal('streaming'),
+      stream: openStream,
+      transfer: authorizedTransfer.omit({ receipt: true }).optional(),
+    }),
+    /** The seller has taken the call as a job, and delivers later. */
+    z.object({
+      outcome: z.literal('working'),
+      job: openJob,
+      transfer: authorizedTransfer.omit({ receipt: true }).optional(),
     }),
   ]),
   refusals: {
@@ -76,9 +115,21 @@ export const executeCall = defineRequest({
     }),
     listing_not_per_call: declareRefusal(
       'invalid',
-      'Only per_call listings are called through the gateway',
+      'Only per_call listings, and plans with included_calls or included_units for their subscribers, are called through the gateway',
       z.object({}),
       { nextAction: 'choose_another_listing' },
+    ),
+    subscription_required: declareRefusal(
+      'payment-required',
+      'A call of this listing is included in a period of its subscription, and you have none: POST /subscribe',
+      planDetails,
+      { nextAction: 'subscribe', keep: ['Idempotency-Key'] },
+    ),
+    quota_used_up: declareRefusal(
+      'payment-required',
+      'What the period of your subscription includes is used up: POST /subscribe starts a new one now',
+      planDetails,
+      { nextAction: 'subscribe', keep: ['Idempotency-Key'] },
     ),
     listing_unavailable: declareRefusal(
       'conflict',
@@ -98,11 +149,29 @@ export const executeCall = defineRequest({
       { nextAction: 'choose_another_listing' },
     ),
     ...bodyRefusals,
+    format_not_taken: declareRefusal(
+      'unsupported-type',
+      'The listing takes no body of this Content-Type; request_formats says which; nothing was charged',
+      z.object({ request_formats: z.array(z.string()) }),
+      { nextAction: 'fix_request' },
+    ),
     listing_busy: declareRefusal(
       'rate-limited',
       'The seller takes no more calls at this moment; a payment is untouched',
       z.object({ retry_after_seconds: z.number().int() }),
       { nextAction: 'retry_after_delay', keep: ['X-Market-Relay-Request-Id', 'Idempotency-Key'] },
+    ),
+    storage_full: declareRefusal(
+      'rate-limited',
+      'The files of calls of the buyer or of the seller take as much room as is kept for an account; a payment is untouched',
+      z.object({ of: z.enum(['buyer', 'seller']), retry_after_seconds: z.number().int() }),
+      { nextAction: 'retry_after_delay', keep: ['X-Market-Relay-Request-Id', 'PAYMENT-SIGNATURE', 'Idempotency-Key'] },
+    ),
+    too_many_jobs: declareRefusal(
+      'rate-limited',
+      'The seller works on as many jobs of this listing, or of yours, as it may; a payment is untouched',
+      z.object({ limit: z.number().int(), retry_after_seconds: z.number().int() }),
+      { nextAction: 'retry_after_delay', keep: ['X-Market-Relay-Request-Id', 'PAYMENT-SIGNATURE', 'Idempotency-Key'] },
     ),
     overloaded: declareRefusal(
       'unavailable',
@@ -168,7 +237,7 @@ export const executeKeylessCall = defineRequest({
   waitsForSeller: true,
   input: z.object({
     listingRef: z.string().min(1).max(150),
-    body: z.string(),
+    ...sentBody,
     authorization: z.string().max(16_384).optional(),
   }),
   output: z.discriminatedUnion('outcome', [
@@ -192,6 +261,8 @@ export const executeKeylessCall = defineRequest({
     }),
     executeCall.output.options[1],
     executeCall.output.options[2],
+    executeCall.output.options[3],
+    executeCall.output.options[4],
   ]),
   refusals: {
     listing_not_found: ofCalls.listing_not_found,
@@ -219,9 +290,11 @@ export const executeKeylessCall = defineRequest({
     request_body_uncheckable: ofCalls.request_body_uncheckable,
     input_schema_slow: ofCalls.input_schema_slow,
     request_body_too_large: ofCalls.request_body_too_large,
+    format_not_taken: ofCalls.format_not_taken,
     request_body_mismatch: declareRefusal(
       'conflict',
-      'This signature pays for another request body; the payment is untouched: repeat the body it was first sent with',
+      'This signature pays for another request body; the payment is untouched: repeat the body it ' +
+        'was first sent with, of multipart/form-data with the same boundary',
       z.object({}),
       { nextAction: 'fix_request', ...keepSignature },
     ),
@@ -233,6 +306,8 @@ export const executeKeylessCall = defineRequest({
     ),
     listing_unavailable: { ...listing_unavailable, recovery: { nextAction: 'retry_after_delay', ...keepSignature } },
     listing_busy: { ...listing_busy, recovery: { nextAction: 'retry_after_delay', ...keepSignature } },
+    storage_full: ofCalls.storage_full,
+    too_many_jobs: ofCalls.too_many_jobs,
     overloaded: ofCalls.overloaded,
     delivery_postponed: { ...delivery_postponed, recovery: { nextAction: 'retry_after_delay', ...keepSignature } },
     result_not_kept: {
@@ -302,6 +377,9 @@ export const gatewayRequestView = z.object({
       seller_receives_cents: z.number().describe('The charge less the fee, in US cents.'),
     })
     .describe('How the charge is shared.'),
+  usage: used
+    .nullable()
+    .describe('What the call used, where that makes its price; null before its seller has said it.'),
   payment: z
     .object({
       provider: z.string(),
@@ -320,6 +398,17 @@ export const gatewayRequestView = z.object({
   error_code: z.string().nullable(),
   request_digest: z.string().nullable(),
   response_digest: z.string().nullable(),
+  kind: z
+    .enum(['json', 'file', 'stream', 'job'])
+    .nullable()
+    .describe(
+      'What the seller answered with, job if it took the call to deliver later; null while it has not answered.',
+    ),
+  content_type: z.string().nullable().describe('Of a file or stream, as the seller sent it.'),
+  size: z.number().int().nullable().describe('Of a file or stream, in bytes.'),
+  progress: jobProgress.nullable().describe('Of a job: what its seller said last.'),
+  deadline: timestamp.nullable().describe('Of a job: until when it may be delivered.'),
+  retry_after_seconds: z.number().int().nullable().describe('Of a job that is open: when to ask again.'),
   created_at: timestamp,
   completed_at: timestamp.nullable(),
 });

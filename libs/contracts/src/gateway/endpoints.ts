@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { declareRefusal, defineEvent, defineRequest, defineSignal } from '../define.js';
-import { id, jsonObject, text, timestamp, wholeNumber } from '../shared/index.js';
+import { deliveryType, id, jsonObject, text, timestamp, usage, wholeNumber } from '../shared/index.js';
 
 export const endpointUrlRefusal = declareRefusal(
   'invalid',
@@ -49,7 +49,11 @@ export const bodyRefusals = {
 
 export const gatewayLimits = z.object({
   max_request_bytes: z.number().int(),
-  max_response_bytes: z.number().int(),
+  max_response_bytes: z.number().int().describe('Of an answer that is JSON.'),
+  max_file_bytes: z.number().int().describe('Of an answer that is a file or a stream.'),
+  idle_timeout_ms: z.number().int().describe('Of a stream: between two events.'),
+  stream_timeout_ms: z.number().int().describe('Of a stream: from its first event to its last.'),
+  job_deadline_seconds: z.number().int().describe('Of a job: from the call to its delivery.'),
   max_concurrency: z.number().int(),
   requests_per_minute: z.number().int().nullable(),
 });
@@ -116,12 +120,26 @@ export const updateEndpoint = defineRequest({
       .nullable()
       .optional()
       .describe('A header every forwarded call carries; null removes it.'),
-    timeout_ms: wholeNumber(1_000, 120_000).optional().describe('The whole call, in milliseconds.'),
+    timeout_ms: wholeNumber(1_000, 120_000)
+      .optional()
+      .describe('The whole call in milliseconds; of a stream, up to its first event.'),
     limits: z
       .strictObject({
         max_request_bytes: wholeNumber(1_024, 1_048_576),
-        max_response_bytes: wholeNumber(1_024, 4_194_304),
+        max_response_bytes: wholeNumber(1_024, 33_554_432).describe(
+          'Of any answer; JSON is never more than 4,194,304. Until it is set: JSON 1,048,576, a file or stream 33,554,432.',
+        ),
+        idle_timeout_ms: wholeNumber(1_000, 300_000).describe(
+          'Of a stream, between two events; 30,000 until it is set.',
+        ),
+        stream_timeout_ms: wholeNumber(1_000, 3_600_000).describe(
+          'Of a stream, from its first event to its last; 600,000 until it is set.',
+        ),
         max_concurrency: wholeNumber(1, 256),
+        job_deadline_seconds: wholeNumber(1, 86_400).describe(
+          'Of a job, from the call to its delivery; 3,600 until it is set. A listing that sets it answers by jobs, as does ' +
+            'one whose delivery_type is webhook or batch: its buyers sign for as long.',
+        ),
         requests_per_minute: wholeNumber(1, 60_000)
           .nullable()
           .describe('null: as many as max_concurrency lets through.'),
@@ -188,6 +206,29 @@ export const rotateEndpointSecret = defineRequest({
     previous_secret_expires_at: timestamp,
   }),
   refusals: refusalsOfStrangers,
+});
+
+/**
+ * How long the jobs of listings may take, in the order asked for; null for one that does not say that it answers by jobs,
+ * as its seller does with a deadline of the endpoint, or with its delivery type.
+ */
+export const findJobSeconds = defineRequest({
+  subject: 'rpc.gateway.find-job-seconds.v1',
+  repeatable: true,
+  input: z.object({
+    listings: z
+      .array(
+        z.object({
+          listingId: id,
+          deliveryType,
+          usage: usage.nullable().default(null),
+          formats: z.array(z.string()).default([]),
+        }),
+      )
+      .max(100),
+  }),
+  output: z.object({ jobSeconds: z.array(z.number().int().positive().nullable()) }),
+  refusals: {},
 });
 
 /** `isFound`: calls or tests showed that the endpoint is in this state. Otherwise its owner changed it. */

@@ -7,7 +7,7 @@ import { chainType, walletSummary } from './wallets.js';
 export const profile = z.object({
   id,
   display_name: z.string(),
-  wallet_address: z.string(),
+  wallet_address: z.string().nullable().describe('Null if a human signs in without a wallet.'),
   account_type: z.enum(['agent', 'human']),
   role: z.enum(['buyer', 'seller', 'both']),
   is_verified: z.boolean(),

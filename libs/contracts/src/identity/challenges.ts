@@ -73,8 +73,8 @@ export const workProof = walletProof.extend({
 });
 
 /**
- * A challenge of purpose `claim` is requested by the human who claims, and its message names both accounts. The message
- * for managing wallets names the account of the caller, if there is one.
+ * A challenge of purpose `claim` is requested by the human who claims, or by the agent with the code of that human, and
+ * its message names both accounts. The message for managing wallets names the account of the caller, if there is one.
  */
 export const createChallenge = defineRequest({
   subject: 'rpc.identity.create-challenge.v1',
@@ -83,6 +83,9 @@ export const createChallenge = defineRequest({
     purpose: challengePurpose.describe('What the challenge will be good for.').default('registration'),
     chain_id: wholeNumber(1, Number.MAX_SAFE_INTEGER).optional().describe('EVM chain to name in the message.'),
     agent_id: id.optional().describe('The agent the signature is about: required to claim it.'),
+    claim_code: text(1, 32)
+      .optional()
+      .describe('With the key of an agent: the code of the human who claims it. It is good for one challenge.'),
   }),
   output: z.object({
     message: z.string(),
@@ -100,6 +103,18 @@ export const createChallenge = defineRequest({
       'A claim challenge must name the human who claims the agent: send the session too',
       z.object({}),
       { nextAction: 'authenticate' },
+    ),
+    claim_code_needs_key: declareRefusal(
+      'invalid',
+      'A claim code is used by the agent that it was made for: send its API key too',
+      z.object({}),
+      { nextAction: 'authenticate' },
+    ),
+    claim_code_invalid: declareRefusal(
+      'invalid',
+      'The claim code is unknown, expired, already used, or made for another agent: let the human make a new one',
+      z.object({}),
+      { nextAction: 'fix_request' },
     ),
   },
 });

@@ -10,10 +10,10 @@ import {
   updateApiKey,
   updateBudget,
 } from './api-keys.js';
-import { claimAgent, getOwnedAgent } from './claims.js';
+import { agreeToClaim, claimAgent, createClaimCode, getOwnedAgent } from './claims.js';
 import { operationsOf } from '../operations.js';
 import { findAccounts, inspectAccount, recordOperatorRead, revokeAnyKey, suspendAgent } from './operators.js';
-import { closeSession, openSession } from './sessions.js';
+import { beginOidcSignIn, closeSession, getOidcProvider, openOidcSession, openSession } from './sessions.js';
 import {
   findPaidSeller,
   findPayerWallet,
@@ -50,8 +50,13 @@ export const identityContract = {
   getBudget,
   updateBudget,
   openSession,
+  getOidcProvider,
+  beginOidcSignIn,
+  openOidcSession,
   closeSession,
   claimAgent,
+  createClaimCode,
+  agreeToClaim,
   getOwnedAgent,
   listWallets,
   getWallet,

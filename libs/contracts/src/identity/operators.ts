@@ -14,7 +14,7 @@ export const accountSummary = z.object({
   id,
   display_name: z.string(),
   account_type: accountType,
-  wallet_address: z.string(),
+  wallet_address: z.string().nullable(),
   is_suspended: z.boolean(),
   created_at: timestamp,
 });

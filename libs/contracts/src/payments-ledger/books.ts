@@ -11,6 +11,7 @@ import {
   relayRequestId,
   sha256Hex,
   timestamp,
+  used,
 } from '../shared/index.js';
 
 const listingRef = z.object({ id, name: z.string(), slug: z.string() });
@@ -35,6 +36,7 @@ export const receiptView = z.object({
   net_amount: z.number().describe('The price less the fee, in `currency`: what the seller receives.'),
   currency: z.literal('USD').describe('The currency of the amounts of this record, whatever asset was paid.'),
   paid: paidAsset.describe('What was sent for it, in which asset; a surplus is in refunds.'),
+  usage: used.optional().describe('What the call used, where that makes its price.'),
   transaction_hash: z.string(),
   listing: listingRef,
   created_at: timestamp,
@@ -95,6 +97,7 @@ export const receiptClaims = z.object({
   net_amount: z.number().describe('The price less the fee, in `currency`: what the seller receives.'),
   currency: z.literal('USD').describe('The currency of the amounts among these claims, whatever asset was paid.'),
   paid: paidAsset.describe('What was sent for it, in which asset.'),
+  usage: used.optional().describe('What the call used, where that makes its price.'),
   network: z.string(),
   transaction_hash: z.string(),
   relay_request_id: relayRequestId,
@@ -178,6 +181,7 @@ export const ledgerEntry = z.object({
   transaction_hash: z.string().nullable(),
   network: z.string().describe('CAIP-2: where the money moved, or is to move.'),
   wallet: z.string().nullable().describe('The address that was paid; of a refund the wallet it went back to.'),
+  usage: used.nullable().describe('What the call used, where that makes its price.'),
   created_at: timestamp,
 });
 
@@ -206,22 +210,44 @@ const balance = usdAmount.extend({
     ),
 });
 
+const MONTHS_OF = { year: 12, quarter: 3, month: 1 };
+
+/** The period of UTC that a statement is named by: 2026, 2026-Q4, 2026-11, or the days 2026-11-03--2026-11-20. */
+export function statementPeriod(name: string): { from: string; to: string } | undefined {
+  const [, year, quarter, month] = /^(2\d{3})(?:-Q([1-4])|-(0[1-9]|1[0-2]))?$/.exec(name) ?? [];
+  if (year !== undefined) {
+    const first = quarter ? 3 * (Number(quarter) - 1) : month ? Number(month) - 1 : 0;
+    const length = MONTHS_OF[quarter ? 'quarter' : month ? 'month' : 'year'];
+    const [from, to] = [first, first + length].map((at) => new Date(Date.UTC(Number(year), at)).toISOString());
+    return { from: from!, to: to! };
+  }
+  const [, from, last] = /^(2\d{3}-\d\d-\d\d)--(2\d{3}-\d\d-\d\d)$/.exec(name) ?? [];
+  if (from === undefined || last === undefined || from > last || !isDay(from) || !isDay(last)) return undefined;
+  return { from: `${from}T00:00:00.000Z`, to: new Date(Date.parse(last) + DAY_MS).toISOString() };
+}
+
+const DAY_MS = 86_400_000;
+const isDay = (day: string): boolean => {
+  const at = new Date(day);
+  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(day);
+};
+
 /**
- * A month (UTC) of an account: its balances at the start and the end, and its totals. They equal the sums of the
+ * A period (UTC) of an account: its balances at the start and the end, and its totals. They equal the sums of the
  * ledger's entries to the micro.
  */
 export const statement = z.object({
-  month: z.string(),
+  month: z.string().describe('The period, as it was named: a month, a quarter, a year or days.'),
   from: timestamp,
-  to: timestamp.describe('When the month ends, exclusive.'),
+  to: timestamp.describe('When the period ends, exclusive.'),
   currency: z.literal('USD').describe('The currency of every amount of the statement.'),
   opening_balance: balance.describe("Of all the account's ledger accounts together; a balance is credits less debits."),
-  closing_balance: balance.describe('The same at the end of the month, or now.'),
+  closing_balance: balance.describe('The same at the end of the period, or now.'),
   accounts: z.array(
     z.object({
       account: z.string(),
-      opening_balance: balance.describe('At the start of the month.'),
-      closing_balance: balance.describe('At the end of the month, or now.'),
+      opening_balance: balance.describe('At the start of the period.'),
+      closing_balance: balance.describe('At the end of the period, or now.'),
     }),
   ),
   totals: z.object({
@@ -237,15 +263,15 @@ export const statement = z.object({
   }),
 });
 
-/** A statement with a page of its entries, newest first. The statement of the current month grows. */
+/** A statement with a page of its entries, newest first. The statement of a current period grows. */
 export const getStatement = defineRequest({
   subject: 'rpc.payments-ledger.get-statement.v1',
-  input: z.object({ month: z.string().regex(/^\d{4}-(0[1-9]|1[0-2])$/), ...cursorRequest }),
+  input: z.object({ month: z.string().refine((name) => statementPeriod(name) !== undefined), ...cursorRequest }),
   output: statement.extend({ entries: cursorPageOf(ledgerEntry) }),
   refusals: {
     statement_not_found: declareRefusal(
       'not-found',
-      'A statement is named by its month, as in /statements/2026-11',
+      'A statement is named by its period, as in /statements/2026-11, 2026-Q4, 2026 or 2026-11-03--2026-11-20',
       z.object({}),
       { nextAction: 'fix_request' },
     ),

@@ -18,9 +18,11 @@ import {
   paySandbox,
   quoteExact,
   quoteKeyless,
+  collectPayment,
   releasePayment,
   settlePayment,
 } from './offers.js';
+import { takeIncludedCall } from './included-calls.js';
 import { operationsOf } from '../operations.js';
 import { findPayments, getMoneyOverview, inspectPayment } from './operators.js';
 import { confirmRefund, listRefunds } from './refunds.js';
@@ -39,9 +41,11 @@ import {
 export * from './books.js';
 export * from './budgets.js';
 export * from './fees.js';
+export * from './included-calls.js';
 export * from './money.js';
 export * from './offers.js';
 export * from './operators.js';
+export * from './quotas.js';
 export * from './refunds.js';
 export * from './relay.js';
 export * from './routes.js';
@@ -51,6 +55,7 @@ export const paymentsLedgerContract = {
   checkPayable,
   findUnpayableSellers,
   createOffer,
+  takeIncludedCall,
   quoteExact,
   quoteKeyless,
   openKeylessPayment,
@@ -58,6 +63,7 @@ export const paymentsLedgerContract = {
   handleRelayWebhook,
   authorizePayment,
   settlePayment,
+  collectPayment,
   releasePayment,
   paySandbox,
   listReceipts,

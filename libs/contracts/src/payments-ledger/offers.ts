@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { declareRefusal, defineRequest } from '../define.js';
 import { openPayerAccount } from '../identity/agents.js';
 import { chainType } from '../identity/wallets.js';
-import { currency, id, microsText, relayRequestId, sha256Hex, timestamp } from '../shared/index.js';
+import { currency, id, microsText, relayRequestId, sha256Hex, timestamp, units, usage } from '../shared/index.js';
 import { budgetExceeded } from './budgets.js';
+import { includedCalls } from './quotas.js';
 import { paymentRoute } from './routes.js';
 
 /**
@@ -32,12 +33,13 @@ export const feesView = z.object({
 });
 
 /**
- * What an x402 client signs to pay an offer: `PaymentRequirements` of version 2, scheme `exact`. On EVM chains `extra`
+ * What an x402 client signs to pay an offer: `PaymentRequirements` of version 2, scheme `exact`, or `upto` where a call
+ * costs what it uses. On EVM chains `extra`
  * names the token's EIP-712 domain (`name`, `version`). On Solana it names the account that pays the transaction's fee
  * (`feePayer`) and the memo that the transaction must carry, which is the relay request id.
  */
 export const exactRequirements = z.object({
-  scheme: z.literal('exact'),
+  scheme: z.enum(['exact', 'upto']),
   network: z.string(),
   amount: z.string().describe('What to sign, as an integer of the smallest unit of `asset`.'),
   asset: z.string().describe('The contract of the token (EVM) or its mint (Solana).'),
@@ -48,6 +50,8 @@ export const exactRequirements = z.object({
     version: z.string().optional(),
     feePayer: z.string().optional().describe('On Solana the account that pays the fee of the transaction.'),
     memo: z.string().optional(),
+    assetTransferMethod: z.literal('permit2').optional().describe('Present where the token is moved by Permit2.'),
+    facilitatorAddress: z.string().optional().describe('Of upto: the account that settles it, which is signed, too.'),
     relayRequestId,
   }),
 });
@@ -63,6 +67,7 @@ export const authorizedTransfer = z.object({
   transaction: z.string(),
   network: z.string(),
   payer: z.string(),
+  /** In base units; of a call that costs what it uses. */ amount: z.string().optional(),
   /** A compact JWS: see `OfferReceiptSigner` of the ledger. */ receipt: z.string().optional(),
 });
 
@@ -75,6 +80,9 @@ export const paymentOffer = z.object({
   requirements: paymentRequirements,
   fees: feesView.describe('The price, the fee and what the seller receives of it, in US dollars.'),
   retry_headers: z.record(z.string(), z.string()),
+  usage: usage
+    .optional()
+    .describe('Present where the call costs what it uses: the price above is the most that it costs.'),
   /** One for each chain whose signed authorization pays the offer, its own first; empty if no signature pays it. */
   x402: z.array(exactRequirements),
 });
@@ -90,8 +98,18 @@ export const otherRoute = paymentRoute.pick({
 });
 export type OtherRoute = z.output<typeof otherRoute>;
 
+const settles = z
+  .enum(['on_first_event', 'on_delivery', 'on_acceptance'])
+  .optional()
+  .describe(
+    'When a signature is settled, if that is not when the whole answer is stored: at the first event of a stream, when ' +
+      'a job is delivered, or, if it was signed for less time, when the job is taken.',
+  );
+
 /** `data.payment` of the 402 of a call. */
 export const askedPayment = paymentOffer.extend({
+  settles,
+  included: includedCalls.optional().describe('Of a listing that gives calls for nothing: what is left of them.'),
   other_routes: z
     .array(otherRoute)
     .optional()
@@ -112,7 +130,7 @@ export const keylessRequirements = exactRequirements.extend({
  */
 export const keylessOffer = paymentOffer
   .omit({ payment_id: true })
-  .extend({ requirements: paymentRequirements.omit({ depositAddress: true }), x402: keylessRequirements });
+  .extend({ requirements: paymentRequirements.omit({ depositAddress: true }), x402: keylessRequirements, settles });
 export type KeylessOffer = z.output<typeof keylessOffer>;
 
 /** The listing as it was when the offer was made. The buyer pays the price that it saw. */
@@ -130,8 +148,13 @@ export const callMoney = z.object({
   feeMicros: microsText,
   netMicros: microsText,
   feeBps: z.number().int(),
+  /** Of a call that costs what it uses: the other amounts are the most until the units are known. */
+  usage: usage.optional(),
 });
 export type CallMoney = z.output<typeof callMoney>;
+
+/** Of a listing that answers by jobs: how long one may take. A signature has to last as long. */
+const jobSeconds = z.number().int().positive().optional();
 
 /**
  * Creates an offer for a buyer, listing, body and route. A repeated request returns the same offer as long as it is
@@ -144,10 +167,12 @@ export const createOffer = defineRequest({
     gatewayRequestId: id,
     listing: soldListing,
     priceMicros: microsText,
+    usage: usage.optional(),
     bodyDigest: sha256Hex,
     originCurrency: currency.optional(),
     originChainId: z.string().max(64).optional(),
     originWalletId: id.optional(),
+    jobSeconds,
   }),
   output: z.object({
     offer: paymentOffer,
@@ -219,18 +244,32 @@ export const createOffer = defineRequest({
 
 /**
  * What x402 clients would sign for keyless calls of these sellers at these prices, in the order of the input: one item
- * for each chain that takes the payment, none if no chain does. Stores nothing.
+ * for each chain and scheme that takes the payment, none if no chain does. Stores nothing.
  */
 export const quoteExact = defineRequest({
   subject: 'rpc.payments-ledger.quote-exact.v1',
   repeatable: true,
-  input: z.object({ calls: z.array(z.object({ sellerId: id, priceMicros: microsText })).max(100) }),
+  input: z.object({
+    calls: z
+      .array(
+        z.object({
+          sellerId: id,
+          priceMicros: microsText,
+          jobSeconds,
+          /** Whether a call costs what it uses. */
+          isByUse: z.boolean().default(false),
+        }),
+      )
+      .max(100),
+  }),
   output: z.object({
     terms: z.array(z.array(exactTerms)),
     /** The lowest price for which signed payments are taken. */
     minimumMicros: microsText,
     /** The chains on which signed payments are taken, as CAIP-2 ids. */
     networks: z.array(z.string()),
+    /** Those on which `upto` is taken, too. */
+    uptoNetworks: z.array(z.string()).default([]),
     /** The one address to which all of them are paid; null if each is paid to its seller. */
     payTo: z.string().nullable(),
   }),
@@ -265,7 +304,7 @@ export const findUnpayableSellers = defineRequest({
 export const quoteKeyless = defineRequest({
   subject: 'rpc.payments-ledger.quote-keyless.v1',
   repeatable: true,
-  input: z.object({ listing: soldListing, priceMicros: microsText }),
+  input: z.object({ listing: soldListing, priceMicros: microsText, usage: usage.optional(), jobSeconds }),
   /** `signatures`: a compact JWS for each offer, in the same order. */
   output: z.object({ offers: z.array(keylessOffer), signatures: z.array(z.string()) }),
   refusals: { seller_not_payable: createOffer.refusals.seller_not_payable },
@@ -421,7 +460,8 @@ export const authorizePayment = defineRequest({
     ),
     request_body_mismatch: declareRefusal(
       'conflict',
-      'This relay request id pays for another request body; the payment is untouched: repeat the body it was quoted for',
+      'This relay request id pays for another request body; the payment is untouched: repeat the body it ' +
+        'was quoted for, of multipart/form-data with the same boundary',
       z.object({}),
       { nextAction: 'fix_request', keep: ['X-Market-Relay-Request-Id'] },
     ),
@@ -442,6 +482,8 @@ export const settlePayment = defineRequest({
     latencyMs: z.number().int(),
     requestDigest: sha256Hex,
     responseDigest: sha256Hex,
+    /** Of a call that costs what it uses: what its seller said. */
+    units: units.optional(),
     /** The value from the authorization. If it is left out, the ledger looks it up. */
     isSigned: z.literal(true).optional(),
     /** Set by a job, which settles an answer that no request waits for. */
@@ -466,6 +508,23 @@ export const settlePayment = defineRequest({
 });
 
 /**
+ * Moves the money of a payment before its call is delivered whole: a stream is paid for when its first event has come,
+ * and charged when it has ended. Nothing is done for money that has arrived. The caller holds the lock of the call.
+ * With `until`, the call is a job that its seller may deliver until then: the payment is kept for it, and a signature
+ * that can be settled afterwards is held.
+ */
+export const collectPayment = defineRequest({
+  subject: 'rpc.payments-ledger.collect-payment.v1',
+  repeatable: true,
+  input: z.object({ paymentId: id, until: timestamp.optional() }),
+  output: z.object({
+    transfer: authorizedTransfer.omit({ receipt: true }).nullable(),
+    isHeld: z.literal(true).optional(),
+  }),
+  refusals: settlePayment.refusals,
+});
+
+/**
  * After a call that was not billable, a signed authorization counts against neither the funds of its payer nor a budget
  * until it is authorized again. If this is lost, it counts for as long as the call might have taken. A client without a
  * key would sign for another call: what has arrived from it is owed back at once.
@@ -477,8 +536,14 @@ export const releasePayment = defineRequest({
     paymentId: id,
     /** The seller failed, or takes no calls: what has arrived is owed back to a buyer who cannot repeat the call. */
     isUndelivered: z.literal(true).optional(),
+    /** The call has ended and may not be repeated: all that has arrived is owed back, and a signature lapses. */
+    isOver: z.literal(true).optional(),
   }),
-  output: z.object({ isOwedBack: z.literal(true).optional() }),
+  output: z.object({
+    isOwedBack: z.literal(true).optional(),
+    /** Nothing has arrived, and nothing will be charged. */
+    isFree: z.literal(true).optional(),
+  }),
   refusals: {},
 });
 

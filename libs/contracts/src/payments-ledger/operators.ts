@@ -8,7 +8,9 @@ const usd = (what: string) => z.string().describe(`${what}, in US dollars as dec
 /** A payment as operators find it. */
 export const paymentSummary = z.object({
   id,
-  purpose: z.enum(['call', 'subscription', 'fee']),
+  purpose: z
+    .enum(['call', 'included', 'subscription', 'fee'])
+    .describe('What it pays for; included is a call of a period that is paid, or of a trial.'),
   state: z.string(),
   rail: z.string(),
   scheme: z.string(),

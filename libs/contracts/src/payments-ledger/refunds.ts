@@ -3,7 +3,7 @@ import { declareRefusal, defineEvent, defineRequest } from '../define.js';
 import { cursorPageOf, cursorRequest, id, microsText, timestamp, TRANSACTION_ID_PATTERN } from '../shared/index.js';
 import { usdAmount } from './money.js';
 
-export const refundReason = z.enum(['not_delivered', 'paid_late', 'overpaid']);
+export const refundReason = z.enum(['not_delivered', 'paid_late', 'overpaid', 'unused']);
 export const refundStatus = z.enum(['refund_due', 'refunded']);
 export const refundDebtor = z.enum(['seller', 'operator']);
 

@@ -1,7 +1,18 @@
 import { z } from 'zod';
 import { declareRefusal, defineRequest, type RefusalDeclaration } from '../define.js';
-import { currency, id, pageOf, pageRequest, pricingModel, relayRequestId, text, timestamp } from '../shared/index.js';
+import {
+  currency,
+  id,
+  includedUnits,
+  pageOf,
+  pageRequest,
+  pricingModel,
+  relayRequestId,
+  text,
+  timestamp,
+} from '../shared/index.js';
 import { budgetExceeded } from './budgets.js';
+import { callQuota, unitQuota } from './quotas.js';
 import {
   authorizedTransfer,
   createOffer,
@@ -14,7 +25,7 @@ import {
 export const subscriptionStatus = z.enum(['active', 'cancelled', 'expired']);
 
 /**
- * The subscription as of now: past the end of its period it is expired, even if the sweeper has not seen it yet.
+ * The subscription as of now: past the end of its period it is expired, even if the job that ends it has not run yet.
  * `current_period_end` is null if it has no end.
  */
 export const subscriptionView = z.object({
@@ -25,6 +36,10 @@ export const subscriptionView = z.object({
   pricing_model: pricingModel,
   pricing_amount: z.number().describe('The price of one period in US dollars.'),
   current_period_end: timestamp.nullable(),
+  calls: callQuota
+    .nullable()
+    .describe('The calls through the gateway that the period includes; null if the listing includes none.'),
+  units: unitQuota.nullable().describe('The same of a period that includes units; null if it includes none.'),
   created_at: timestamp,
 });
 
@@ -45,6 +60,12 @@ export const subscriptionOffer = z.object({
   requirements: paymentRequirements,
   fees: feesView.describe('The price, the fee and what the seller receives of it, in US dollars.'),
   provider: z.string(),
+  included_calls: z
+    .number()
+    .int()
+    .nullable()
+    .describe('How many calls through the gateway the period includes; null if none are.'),
+  included_units: includedUnits.nullable().describe('How many units the period includes; null if none are.'),
   /** One for each chain whose signed authorization pays the offer, its own first; empty if no signature pays it. */
   x402: z.array(exactRequirements),
 });
@@ -86,7 +107,7 @@ const listingPerCall = declareRefusal(
 );
 const alreadySubscribed = declareRefusal(
   'conflict',
-  'There is an active subscription to this listing already',
+  'There is an active subscription to this listing already, and something is left of its period',
   z.object({ subscription_id: id }),
   { nextAction: 'do_not_retry' },
 );
@@ -159,7 +180,7 @@ export const getPayment = defineRequest({
   refusals: { payment_not_found: paymentNotFound },
 });
 
-const payAnew = { nextAction: 'request_new_payment_requirements', useNewIdempotencyKey: true } as const;
+const requestNewPayment = { nextAction: 'request_new_payment_requirements', useNewIdempotencyKey: true } as const;
 
 /**
  * Checks whether a subscription's payment has arrived, and starts the subscription: payment, journal, both receipts,
@@ -241,25 +262,25 @@ export const verifyPayment = defineRequest({
       'invalid',
       'The payment was not made in time; POST /subscribe for a new one',
       z.object({}),
-      payAnew,
+      requestNewPayment,
     ),
     payment_failed: declareRefusal(
       'invalid',
       'The payment failed and cost nothing; POST /subscribe for a new one',
       z.object({}),
-      payAnew,
+      requestNewPayment,
     ),
     payment_cancelled: declareRefusal(
       'invalid',
       'The payment was cancelled; POST /subscribe for a new one',
       z.object({}),
-      payAnew,
+      requestNewPayment,
     ),
     payment_refund_due: declareRefusal(
       'invalid',
       'The money of this payment arrived too late or bought nothing: it is owed back, as GET /ledger shows',
       z.object({ status: z.enum(['refund_due', 'refunded']), amount: z.number() }),
-      payAnew,
+      requestNewPayment,
     ),
     listing_unavailable: declareRefusal(
       'conflict',

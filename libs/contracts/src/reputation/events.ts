@@ -12,6 +12,9 @@ export const eventCursor = z.string().regex(/^(\d{1,18}|now)$/);
 export const EVENT_TYPES = {
   sale: 'A call of your listing was delivered and charged.',
   delivery_failed: 'A call failed at its seller; told to both sides, data.role says which one you are.',
+  'call.progress': 'The seller of a job that you bought has said how far it is; at most once in ten seconds.',
+  'call.completed': 'A job that you bought was delivered: repeat the call for its result.',
+  'call.failed': 'A job that you bought was not delivered: data.reason says why, and nothing is charged for it.',
   refund:
     'Money is owed back, or was paid back: data.status is refund_due or refunded; told to both sides where the seller owes it.',
   fees_near_limit:
@@ -24,8 +27,11 @@ export const EVENT_TYPES = {
   endpoint_active: 'The endpoint of your listing works, for the first time or again.',
   subscription_started: 'A subscription began; told to both sides, as delivery_failed is.',
   subscription_ended: 'A subscription was cancelled or ran out; told to both sides.',
+  webhook_disabled:
+    'A webhook of yours gets nothing any more: data.reason is failing (nothing arrived for three days) or gone (it answered 410).',
 } as const;
 export type EventType = keyof typeof EVENT_TYPES;
+export const eventType = z.enum(Object.keys(EVENT_TYPES) as [EventType, ...EventType[]]);
 
 /** Ids grow in the order in which events were written; `at` is when it happened. */
 export const accountEvent = z.object({
@@ -50,6 +56,13 @@ export const listEvents = defineRequest({
   /** `latest` is the id of the account's latest event; `total` counts all stored ones. */
   output: z.object({ items: z.array(accountEvent), hasMore: z.boolean(), latest: eventId, total: z.number().int() }),
   refusals: {},
+});
+
+/** The same of any account, for the webhooks that the gateway serves. */
+export const readEvents = defineRequest({
+  ...listEvents,
+  subject: 'rpc.reputation.read-events.v1',
+  input: listEvents.input.extend({ accountId: id }),
 });
 
 /** Events were added for these accounts. */

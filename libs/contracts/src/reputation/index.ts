@@ -1,5 +1,5 @@
 import { operationsOf } from '../operations.js';
-import { listEvents } from './events.js';
+import { listEvents, readEvents } from './events.js';
 import { createReview, listReviews } from './reviews.js';
 import { getScore } from './scores.js';
 
@@ -7,4 +7,11 @@ export * from './events.js';
 export * from './reviews.js';
 export * from './scores.js';
 
-export const reputationContract = { createReview, listReviews, getScore, listEvents, ...operationsOf('reputation') };
+export const reputationContract = {
+  createReview,
+  listReviews,
+  getScore,
+  listEvents,
+  readEvents,
+  ...operationsOf('reputation'),
+};

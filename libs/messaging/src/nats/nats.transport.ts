@@ -16,7 +16,7 @@ import { EventStream, type StreamSettings } from './event-stream.js';
 import type { EventRecord, ReplyEnvelope, RequestEnvelope } from '../envelope.js';
 import { InFlight } from '../in-flight.js';
 import { natsConnected, natsConnections, natsDisconnects } from '../metrics.js';
-import { replyOf, RequestLost, type EventSink, type Link, type Transport } from '../transport.js';
+import { RequestLost, type EventSink, type Link, type Transport } from '../transport.js';
 import { ForgedPrincipal, Principals, type SignedEnvelope } from './principals.js';
 import { edgePrivateKey, edgePublicKey, natsKeys, parseEdgeKeys } from './service-keys.js';
 import {
@@ -125,7 +125,7 @@ class NatsRequestServer extends Server implements CustomTransportStrategy {
 
   private async replyTo(subject: string, handler: MessageHandler, envelope: SignedEnvelope): Promise<ReplyEnvelope> {
     try {
-      return await replyOf(handler, this.principals?.receive(subject, envelope) ?? envelope);
+      return (await handler(this.principals?.receive(subject, envelope) ?? envelope)) as ReplyEnvelope;
     } catch (error) {
       if (!(error instanceof ForgedPrincipal)) throw error;
       this.logger.error(`${subject} [${envelope.meta.requestId}]: the principal is refused: ${error.message}`);

@@ -1,13 +1,13 @@
 import type { Principal } from '@market/contracts';
 import { describeNeeding } from '@market/test-servers';
-import { Controller, Logger, Module } from '@nestjs/common';
+import { Injectable, Logger, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { MicroserviceOptions } from '@nestjs/microservices';
 import { ada } from '../../test/fixtures/ada.js';
 import { startReplica } from '../../test/fixtures/catalog-replica.js';
 import { echo, echoOnBehalf, relayedEcho, testTopology } from '../../test/fixtures/contracts.js';
 import { natsHarness, type NatsHarness } from '../../test/fixtures/harnesses.js';
-import { HandleRequest } from '../handle-request.decorator.js';
+import { HandleRequest, serveRequests } from '../handle-request.decorator.js';
 import { MessageBus } from '../message-bus.js';
 import { newRequestContext, type RequestContext } from '../request-context.js';
 
@@ -19,14 +19,14 @@ describeNeeding('nats-server')('for whom a request over NATS is', () => {
   let edge: MessageBus;
   let gateway: MessageBus;
 
-  @Controller()
-  class GatewayController {
+  @Injectable()
+  class GatewayRequests {
     @HandleRequest(relayedEcho)
     relayedEcho(input: { text: string }, context: RequestContext) {
       return gateway.request(echo, input, context);
     }
   }
-  @Module({ controllers: [GatewayController] })
+  @Module({ providers: [GatewayRequests] })
   class GatewayModule {}
 
   beforeAll(async () => {
@@ -40,6 +40,7 @@ describeNeeding('nats-server')('for whom a request over NATS is', () => {
       strategy: link.server,
       logger: false,
     });
+    serveRequests(link.server, [app.get(GatewayRequests)]);
     await app.listen();
     cleanup.push(() => app.close());
     edge = new MessageBus(await harness.connect('api-gateway'), testTopology['api-gateway']);

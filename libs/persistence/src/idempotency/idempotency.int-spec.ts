@@ -1,3 +1,4 @@
+import { countOf } from '@market/test-servers/threats';
 import { declareRefusal, defineRequest } from '@market/contracts';
 import { newId, UnavailableError } from '@market/kernel';
 import { newRequestContext, refuse, type RequestContext } from '@market/messaging';
@@ -51,19 +52,23 @@ describe('Idempotency', () => {
     (await fresh.inspect('SELECT 1 FROM shop.journal WHERE note = $1', [secret])).length;
 
   it('runs a command once when 32 requests with one key come at once, and gives all others the answer or a "still running"', async () => {
-    const calls = Array.from({ length: 32 }, () => contextWith('parallel'));
-    const results = await Promise.allSettled(
-      calls.map((context) => idempotent.run(order, context, ordering('parallel'))),
-    );
-    expect(await ordersOf('parallel')).toBe(1);
-    const answers = results.filter((result) => result.status === 'fulfilled').map((result) => result.value);
-    expect(answers.length).toBeGreaterThanOrEqual(1);
-    expect(new Set(answers.map((answer) => answer.orderNumber)).size).toBe(1);
-    expect(calls.filter((context) => context.reply.idempotencyReplayed).length).toBe(answers.length - 1);
-    for (const result of results)
-      if (result.status === 'rejected')
-        expect(result.reason).toMatchObject({ reason: 'idempotency_in_progress', details: { retry_after_seconds: 1 } });
-    expect(await idempotent.run(order, contextWith('parallel'), ordering('parallel'))).toEqual(answers[0]);
+    for (let n = 0; n < countOf('sameKey'); n += 1) {
+      const key = `parallel ${n}`;
+      const calls = Array.from({ length: 32 }, () => contextWith(key));
+      const results = await Promise.allSettled(calls.map((context) => idempotent.run(order, context, ordering(key))));
+      expect(await ordersOf(key)).toBe(1);
+      const answers = results.filter((result) => result.status === 'fulfilled').map((result) => result.value);
+      expect(answers.length).toBeGreaterThanOrEqual(1);
+      expect(new Set(answers.map((answer) => answer.orderNumber)).size).toBe(1);
+      expect(calls.filter((context) => context.reply.idempotencyReplayed).length).toBe(answers.length - 1);
+      for (const result of results)
+        if (result.status === 'rejected')
+          expect(result.reason).toMatchObject({
+            reason: 'idempotency_in_progress',
+            details: { retry_after_seconds: 1 },
+          });
+      expect(await idempotent.run(order, contextWith(key), ordering(key))).toEqual(answers[0]);
+    }
   });
 
   it('answers a repetition with the kept answer and says so', async () => {

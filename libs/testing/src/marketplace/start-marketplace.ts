@@ -12,7 +12,7 @@ import { startStandalone } from './standalone.js';
 const TEST_SETTINGS = {
   HOST: '127.0.0.1',
   LOG_LEVEL: 'warn',
-  RATE_LIMITS: ['registrations', 'challenges', 'catalog', 'refusals', 'reads', 'writes']
+  RATE_LIMITS: ['registrations', 'challenges', 'catalog', 'refusals', 'reads', 'writes', 'deliveries']
     .map((name) => `${name}=1000000/1`)
     .join(','),
   OPERATORS: OPERATOR.address,

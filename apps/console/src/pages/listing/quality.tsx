@@ -27,11 +27,11 @@ export function Quality({ listing }: { listing: ListingDetail }) {
           return (
             <div className="two">
               <LineChart
-                title="Delivered"
+                title="Success of paid calls"
                 days={days}
                 show={percent}
                 most={1}
-                series={[{ name: 'of paid calls, failures of a single buyer aside', values: valuesOf('success_rate') }]}
+                series={[{ name: 'delivered', values: valuesOf('success_rate') }]}
               />
               <LineChart
                 title="Time to answer"
@@ -42,6 +42,7 @@ export function Quality({ listing }: { listing: ListingDetail }) {
                   { name: '95 % within', values: valuesOf('p95_ms') },
                 ]}
               />
+              <p className="muted small">Failures that a single buyer had are left out.</p>
             </div>
           );
         }}

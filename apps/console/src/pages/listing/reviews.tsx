@@ -14,8 +14,9 @@ export function Reviews({ listing: { id, rating } }: { listing: ListingDetail })
       <h2 id="reviews">Reviews</h2>
       {rating && (
         <p className="muted">
-          {rating.average.toFixed(1)} of 5 by {count(rating.count)} buyers: accuracy {rating.accuracy.toFixed(1)},
-          reliability {rating.reliability.toFixed(1)}, value {rating.value.toFixed(1)}. Only who bought may review.
+          {rating.average.toFixed(1)} of 5 by {count(rating.count)} {rating.count === 1 ? 'buyer' : 'buyers'}: accuracy{' '}
+          {rating.accuracy.toFixed(1)}, reliability {rating.reliability.toFixed(1)}, value {rating.value.toFixed(1)}.
+          Only who bought may review.
         </p>
       )}
       <Loaded query={reviews} lines={3}>

@@ -1,11 +1,13 @@
 import type { ListingDetail } from '@market/sdk';
 import { Code } from '../../parts/code.js';
 
-/** The same call as a shell command and as a program. */
+/** The same call by each way to make it. */
 export function Snippets({ listing, body }: { listing: ListingDetail; body: unknown }) {
   const snippets = {
     curl: curl(listing, body),
-    TypeScript: typescript(listing, body),
+    'TypeScript with the SDK': typescript(listing, body),
+    'x402, without an account': x402(listing, body),
+    MCP: mcp(listing),
   };
   return Object.entries(snippets).map(([name, text]) => (
     <details key={name} name="the-call-as-code" open={name === 'curl'}>
@@ -38,3 +40,32 @@ const { seller_response } = await market.call(${JSON.stringify(slug)}, ${JSON.st
   pay: x402Payer(evmWallet(process.env.WALLET_KEY), { 'eip155:8453': {} }),
   maxPriceUsd: ${JSON.stringify(String(pricing_amount))},
 });`;
+
+const x402 = ({ slug }: ListingDetail, body: unknown): string =>
+  `import { ExactEvmScheme } from '@x402/evm/exact/client';
+import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
+import { privateKeyToAccount } from 'viem/accounts';
+
+const account = privateKeyToAccount(process.env.WALLET_KEY);
+const pay = wrapFetchWithPayment(fetch, new x402Client().register('eip155:*', new ExactEvmScheme(account)));
+const answer = await pay(${JSON.stringify(`${window.location.origin}/api/v1/x402/${slug}`)}, {
+  method: 'POST',
+  headers: { 'Content-Type': 'application/json' },
+  body: JSON.stringify(${JSON.stringify(body ?? {}, null, 2)}),
+});
+console.log(await answer.json());`;
+
+const mcp = ({ slug }: ListingDetail): string =>
+  JSON.stringify(
+    {
+      mcpServers: {
+        [slug]: {
+          type: 'http',
+          url: `${window.location.origin}/mcp/${slug}`,
+          headers: { Authorization: 'Bearer am_k_…' },
+        },
+      },
+    },
+    null,
+    2,
+  );

@@ -17,6 +17,7 @@ import {
 import type { SellerWallets } from '../seller-wallets.js';
 import { evmRequirements } from '../x402/exact-evm.js';
 import { Facilitators } from '../x402/facilitators.js';
+import { uptoOf } from '../x402/permit2.js';
 import { knownDomain } from '../x402/token-facts.js';
 import { SandboxFacilitator } from '../x402/sandbox-facilitator.js';
 
@@ -126,6 +127,10 @@ export class SandboxRail implements PaymentRail {
     payTo: this.sellers ? null : PLAY_PAYEE,
     payeesOf: (sellerIds, context) => this.payeesOf(sellerIds, context),
     requirements: (offer) => (offer.route.currency === 'USDC' ? evmRequirements(offer, PLAY_USDC, PLAY_DOMAIN) : null),
+    upto: (offer, account = this.facilitator.uptoAddressOf()) => {
+      const asked = this.exact.requirements(offer);
+      return asked && uptoOf(asked, account);
+    },
     facilitators: new Facilitators(() => [this.facilitator]),
     witness: {
       balanceOf: () => Promise.resolve(maxUint256),

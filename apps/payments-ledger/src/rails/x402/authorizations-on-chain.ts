@@ -1,3 +1,5 @@
+import { isSignedByContract } from '@market/evm';
+import { PERMIT2_ADDRESS } from '@x402/evm';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import {
@@ -9,11 +11,12 @@ import {
   type Address,
   TransactionReceiptNotFoundError,
   type Hash,
+  type Hex,
   type PublicClient,
   type TransactionReceipt,
 } from 'viem';
 import { timed } from '../metrics.js';
-import type { ExactRequirements } from './exact-payment.js';
+import { isByPermit2, type ExactRequirements } from './exact-payment.js';
 import {
   TransactionNotFoundError,
   type HeldAuthorization,
@@ -33,6 +36,8 @@ const abi = parseAbi([
   'event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)',
   'event Transfer(address indexed from, address indexed to, uint256 value)',
 ]);
+/** A bit of each nonce of an owner that was used or taken back. Source: SignatureTransfer of github.com/Uniswap/permit2. */
+const permit2Abi = parseAbi(['function nonceBitmap(address owner, uint256 word) view returns (uint256)']);
 const RECEIPT_POLL_MS = 250;
 const SPENT_ELSEWHERE: Settlement = { settled: false, reason: 'invalid_exact_evm_nonce_already_used' };
 /** The maximum that public RPC servers allow in one request for logs. */
@@ -81,7 +86,7 @@ export class AuthorizationsOnChain implements SettlementWitness {
         if (Date.now() >= until) throw new TransactionNotFoundError(transactionHash, this.chain.network);
         return undefined;
       });
-      if (receipt) return pays(receipt, authorization, requirements);
+      if (receipt) return isPaidBy(server, receipt, authorization, requirements);
       await delay(RECEIPT_POLL_MS);
     }
   }
@@ -91,26 +96,27 @@ export class AuthorizationsOnChain implements SettlementWitness {
   }
 
   /** Also true if the payer has cancelled the authorization. */
-  async isUsed({ payer, nonce }: HeldAuthorization, { asset }: ExactRequirements): Promise<boolean> {
+  async isUsed(held: HeldAuthorization, requirements: ExactRequirements): Promise<boolean> {
     const [server] = this.servers;
-    return server
-      ? timed('rpc', 'authorization', () =>
-          server.readContract({
-            address: asset as Address,
-            abi,
-            functionName: 'authorizationState',
-            args: [payer as Address, nonce as Hash],
-          }),
-        )
-      : false;
+    return server ? timed('rpc', 'authorization', () => isSpent(server, held, requirements)) : false;
+  }
+
+  async isSignedBy(address: Address, hash: Hex, signature: string): Promise<boolean> {
+    const server = this.firstServer();
+    return timed('rpc', 'signature', () => isSignedByContract(server, address, hash, signature));
   }
 
   async balanceOf(payer: string, { asset }: ExactRequirements): Promise<bigint> {
-    const [server] = this.servers;
-    if (!server) throw new Error(`no RPC server of ${this.chain.network} is configured`);
+    const server = this.firstServer();
     return timed('rpc', 'balance', () =>
       server.readContract({ address: asset as Address, abi, functionName: 'balanceOf', args: [payer as Address] }),
     );
+  }
+
+  private firstServer(): PublicClient {
+    const [server] = this.servers;
+    if (!server) throw new Error(`no RPC server of ${this.chain.network} is configured`);
+    return server;
   }
 
   private async ask(
@@ -124,16 +130,45 @@ export class AuthorizationsOnChain implements SettlementWitness {
     // The final block is read first. A block later than the authorization's end cannot use it, so an authorization that
     // is unused after such a block stays unused.
     const final = await server.getBlock({ blockTag: 'finalized' });
-    const isSpent = await server.readContract({
-      address: requirements.asset as Address,
-      abi,
-      functionName: 'authorizationState',
-      args: [payer as Address, nonce as Hash],
-    });
+    const wasSpent = await isSpent(server, { payer, nonce }, requirements);
     const isOver = final.timestamp >= validBefore;
-    if (!isSpent) return isOver ? { settled: false, reason: 'authorization_expired' } : null;
-    const outcome = await this.outcomeOf(server, { payer, nonce, heldAt }, requirements);
+    if (!wasSpent) return isOver ? { settled: false, reason: 'authorization_expired' } : null;
+    const spent = { payer, nonce, heldAt };
+    const outcome = isByPermit2(requirements)
+      ? await this.outcomeByPermit2(server, spent, requirements)
+      : await this.outcomeOf(server, spent, requirements);
     return outcome.settled || isOver ? outcome : null;
+  }
+
+  /** The same of what was signed for Permit2. What no transfer since it was held shows was taken back, or paid somebody else. */
+  private async outcomeByPermit2(
+    server: PublicClient,
+    { payer, nonce, heldAt }: Pick<HeldAuthorization, 'payer' | 'nonce' | 'heldAt'>,
+    requirements: ExactRequirements,
+  ): Promise<Settlement> {
+    const args = { from: payer as Address, to: requirements.payTo as Address };
+    let last = await server.getBlockNumber({ cacheTime: 0 });
+    for (let requests = 0; requests < MAX_LOG_REQUESTS; requests += 1) {
+      const first = last < BLOCKS_PER_LOG_REQUEST ? 0n : last - BLOCKS_PER_LOG_REQUEST + 1n;
+      const range = {
+        address: requirements.asset as Address,
+        args,
+        fromBlock: first,
+        toBlock: last,
+        strict: true,
+      } as const;
+      const [transfers, oldest] = await Promise.all([
+        server.getLogs({ ...range, event: abi[4] }),
+        server.getBlock({ blockNumber: first }),
+      ]);
+      for (const { transactionHash } of transfers) {
+        const receipt = await server.getTransactionReceipt({ hash: transactionHash });
+        if (await isPaidBy(server, receipt, { payer, nonce }, requirements)) return { settled: true, transactionHash };
+      }
+      if (first === 0n || Number(oldest.timestamp) * 1_000 < heldAt.getTime()) return SPENT_ELSEWHERE;
+      last = first - 1n;
+    }
+    throw new Error(`a signature is spent on ${this.chain.network}, and its blocks since it was held are too many`);
   }
 
   /**
@@ -173,6 +208,49 @@ export class AuthorizationsOnChain implements SettlementWitness {
     }
     throw new Error(`an authorization is spent on ${this.chain.network}, and no log since it was held says for what`);
   }
+}
+
+async function isSpent(
+  server: PublicClient,
+  { payer, nonce }: AuthorizationKey,
+  requirements: ExactRequirements,
+): Promise<boolean> {
+  const owner = payer as Address;
+  if (isByPermit2(requirements)) {
+    const address = PERMIT2_ADDRESS;
+    const [word, bit] = [BigInt(nonce) >> 8n, BigInt(nonce) & 255n];
+    const bits = await server.readContract({
+      address,
+      abi: permit2Abi,
+      functionName: 'nonceBitmap',
+      args: [owner, word],
+    });
+    return ((bits >> bit) & 1n) === 1n;
+  }
+  const address = requirements.asset as Address;
+  return server.readContract({ address, abi, functionName: 'authorizationState', args: [owner, nonce as Hash] });
+}
+
+/** Whether a transaction moved the money of an authorization. Permit2 logs no use, so what was called says which it was. */
+async function isPaidBy(
+  server: PublicClient,
+  receipt: TransactionReceipt,
+  key: AuthorizationKey,
+  requirements: ExactRequirements,
+): Promise<boolean> {
+  if (!isByPermit2(requirements)) return pays(receipt, key, requirements);
+  const { asset, payTo, amount } = requirements;
+  const moved = parseEventLogs({ abi, eventName: 'Transfer', logs: receipt.logs }).some(
+    ({ address, args }) =>
+      isAddressEqual(address, asset as Address) &&
+      isAddressEqual(args.from, key.payer as Address) &&
+      isAddressEqual(args.to, payTo as Address) &&
+      args.value === BigInt(amount),
+  );
+  if (receipt.status !== 'success' || !moved) return false;
+  const { input } = await server.getTransaction({ hash: receipt.transactionHash });
+  const named = BigInt(key.nonce).toString(16).padStart(64, '0');
+  return input.toLowerCase().includes(named) && input.toLowerCase().includes(key.payer.slice(2).toLowerCase());
 }
 
 /** What identifies an authorization of a token. */

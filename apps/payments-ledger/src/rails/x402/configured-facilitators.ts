@@ -21,7 +21,9 @@ export function configuredFacilitators(
   const [ownEvm, ownSolana] = [evm.filter(isOwn), solana.filter(isOwn)];
   const { facilitatorKey, facilitatorSolanaKey, cdpApiKeyId: id, cdpApiKeySecret: secret } = config;
   const local =
-    ownEvm.length > 0 ? new LocalFacilitator(ownEvm, facilitatorKey!, config.x402CoinPrices, nonces) : undefined;
+    ownEvm.length > 0
+      ? new LocalFacilitator(ownEvm, facilitatorKey!, config.x402CoinPrices, nonces, config.x402WalletFactories)
+      : undefined;
   const localSolana = ownSolana.length > 0 ? new LocalSolanaFacilitator(ownSolana, facilitatorSolanaKey!) : undefined;
   const apiKeys = apiKeysOf(config);
   const remote = new Map<string, HttpFacilitator>();

@@ -27,9 +27,11 @@ async function wirePayload(
   return JSON.parse(JSON.stringify({ x402Version: 2, accepted: requirements, payload })) as never;
 }
 const nowSeconds = (): bigint => BigInt(Math.floor(Date.now() / 1000));
+/** No wallet with code has signed. */
+const nobody = (): Promise<boolean> => Promise.resolve(false);
 const check = async (wire: unknown, requirements = asked, now = nowSeconds()) => {
   const payload = parsePayload(JSON.stringify(wire))!;
-  const signed = await signedBy(payload, requirements);
+  const signed = await signedBy(payload, requirements, nobody);
   return signed.valid ? checkTerms(payload, signed.payer, requirements, now) : signed;
 };
 
@@ -138,6 +140,26 @@ describe('an exact payment on EVM', () => {
         reason: 'invalid_exact_evm_signature',
       });
     }
+  });
+
+  it('of a wallet with code is what its chain says, which is asked for nothing else', async () => {
+    const wire = await wirePayload();
+    const { authorization, signature } = wire.payload;
+    let questions = 0;
+    const askContract = () => Promise.resolve((questions += 1) > 0);
+    const payloadWith = (changes: object) =>
+      parsePayload(JSON.stringify({ ...wire, payload: { ...wire.payload, ...changes } }))!;
+    const by = (changes: object) => signedBy(payloadWith(changes), asked, askContract);
+    expect(await by({})).toEqual({ valid: true, payer: payer.address });
+    const envelope = { signature: `${signature}00` };
+    const away = { ...envelope, authorization: { ...authorization, to: payer.address } };
+    expect(await by(away)).toEqual({ valid: false, reason: 'invalid_exact_evm_signature' });
+    expect(questions).toBe(0);
+    expect(await by(envelope)).toEqual({ valid: true, payer: payer.address });
+    expect(await signedBy(payloadWith(envelope), asked)).toEqual({
+      valid: false,
+      reason: 'contract_wallet_unverifiable',
+    });
   });
 
   it('loses its worth with any flipped bit of its signature, and never breaks the check', async () => {

@@ -2,11 +2,12 @@ import { relayRequestId } from '@market/contracts';
 import { z } from 'zod';
 
 /**
- * The terms that a stock x402 client is asked to sign: `PaymentRequirements` of x402 version 2, scheme `exact`. Clients
- * return all of `extra` unchanged. Source: x402-specification-v2.md and schemes/exact of github.com/coinbase/x402.
+ * The terms that a stock x402 client is asked to sign: `PaymentRequirements` of x402 version 2, scheme `exact`, or `upto`
+ * for a call that costs what it uses: its amount is the most, and what was used is settled. Clients return all of `extra`
+ * unchanged. Source: x402-specification-v2.md, schemes/exact and schemes/upto of github.com/coinbase/x402.
  */
 export interface ExactRequirements {
-  scheme: 'exact';
+  scheme: 'exact' | 'upto';
   /** CAIP-2 id. */
   network: string;
   /** Base units as decimal text. */
@@ -25,6 +26,10 @@ export interface ExactRequirements {
     /** Solana: the memo of the transaction, which identifies the offer on the chain. */
     memo?: string;
     relayRequestId: string;
+    /** EVM: the token is moved through Permit2, because it takes no signatures itself. */
+    assetTransferMethod?: 'permit2';
+    /** `upto`: the only account that can settle what is signed. */
+    facilitatorAddress?: string;
     /** Keyless offers: the offer token. */
     offer?: string;
   };
@@ -49,6 +54,19 @@ const evmPayload = z.looseObject({
   }),
 });
 
+/** A signed `PermitWitnessTransferFrom` of Permit2, for one of the proxies of x402. */
+const permit2Payload = z.looseObject({
+  signature: z.string().regex(/^0x[0-9a-fA-F]+$/),
+  permit2Authorization: z.object({
+    from: address,
+    permitted: z.object({ token: address, amount: uint256 }),
+    spender: address,
+    nonce: uint256,
+    deadline: uint256,
+    witness: z.object({ to: address, facilitator: address.optional(), validAfter: uint256 }),
+  }),
+});
+
 /** A Solana transaction in base64 that its payer has signed and its fee payer has not. */
 const solanaPayload = z.looseObject({ transaction: z.base64().max(4_096) });
 
@@ -57,12 +75,18 @@ const payloadSchema = z.looseObject({
   accepted: z.looseObject({
     scheme: z.string(),
     network: z.string(),
-    extra: z.looseObject({ relayRequestId, offer: z.string().optional(), feePayer: z.string().optional() }),
+    extra: z.looseObject({
+      relayRequestId,
+      offer: z.string().optional(),
+      feePayer: z.string().optional(),
+      facilitatorAddress: address.optional(),
+    }),
   }),
-  payload: z.union([evmPayload, solanaPayload]),
+  payload: z.union([evmPayload, permit2Payload, solanaPayload]),
 });
 
 export type EvmPayload = z.output<typeof evmPayload>;
+export type Permit2Payload = z.output<typeof permit2Payload>;
 export type SolanaPayload = z.output<typeof solanaPayload>;
 
 /**
@@ -86,7 +110,7 @@ export function parsePayload(text: string): ExactPayload | undefined {
  */
 export interface Authorization {
   payer: string;
-  /** EVM: the nonce of EIP-3009. Solana: the hash of the signed message. */
+  /** EVM: the nonce of EIP-3009, or in decimal digits that of Permit2. Solana: the hash of the signed message. */
   nonce: string;
   /**
    * In seconds since 1970. On Solana it is an estimate, because a transaction expires with its blockhash, whose
@@ -105,6 +129,12 @@ export interface SignableOffer {
   route: { network: string };
   amountBaseUnits: bigint;
   payTo: string;
+  /** How long the seller may work on the call after its request is answered. */
+  jobSeconds?: number | undefined;
 }
+
+/** Whether terms are signed for Permit2, which moves any token, and not for the token itself. */
+export const isByPermit2 = ({ scheme, extra }: ExactRequirements): boolean =>
+  scheme === 'upto' || extra.assetTransferMethod === 'permit2';
 
 export const isSolana = (network: string): boolean => network.startsWith('solana:');

@@ -1,29 +1,42 @@
 import { isDeepStrictEqual } from 'node:util';
-import { checkEvmTerms, signerOfEvm } from './exact-evm.js';
+import { checkEvmTerms, signerOfEvm, type AskContract } from './exact-evm.js';
 import {
+  isByPermit2,
   isSolana,
   type EvmPayload,
   type ExactPayload,
   type ExactRequirements,
+  type Permit2Payload,
   type TermsCheck,
   type Rejected,
   type SolanaPayload,
 } from './exact-payment.js';
 import { checkSolanaTerms, signerOfSolana } from './exact-solana.js';
+import { checkPermit2Terms, signerOfPermit2 } from './permit2.js';
 
 const rejected = (reason: string): Rejected => ({ valid: false, reason });
 
-/** Returns who signed exactly these terms. Checks in the order of the protocol: terms, signature, recipient. */
+/**
+ * Returns who signed exactly these terms. Checks in the order of the protocol: terms, signature, recipient.
+ * @param askContract asks a wallet with code on the chain of these terms, if a server of it is known.
+ */
 export async function signedBy(
   { accepted, payload }: ExactPayload,
   asked: ExactRequirements,
+  askContract?: AskContract,
 ): Promise<{ valid: true; payer: string } | Rejected> {
   if (accepted.scheme !== asked.scheme) return rejected('unsupported_scheme');
   if (accepted.network !== asked.network) return rejected('invalid_network');
   if (!isDeepStrictEqual({ ...accepted }, { ...asked })) return rejected('accepted_mismatch');
   if (isSolana(asked.network))
     return 'transaction' in payload ? signerOfSolana(payload as SolanaPayload, asked) : rejected('invalid_payload');
-  return 'authorization' in payload ? signerOfEvm(payload as EvmPayload, asked) : rejected('invalid_payload');
+  if (isByPermit2(asked))
+    return 'permit2Authorization' in payload
+      ? signerOfPermit2(payload as Permit2Payload, asked, askContract)
+      : rejected('invalid_payload');
+  return 'authorization' in payload
+    ? signerOfEvm(payload as EvmPayload, asked, askContract)
+    : rejected('invalid_payload');
 }
 
 /**
@@ -41,4 +54,6 @@ export const checkTerms = (
 ): TermsCheck =>
   'transaction' in payload
     ? checkSolanaTerms(payload as SolanaPayload, payer, asked, nowSeconds, secondsNeeded)
-    : checkEvmTerms(payload as EvmPayload, payer, asked, nowSeconds, secondsNeeded);
+    : 'permit2Authorization' in payload
+      ? checkPermit2Terms(payload as Permit2Payload, payer, asked, nowSeconds, secondsNeeded)
+      : checkEvmTerms(payload as EvmPayload, payer, asked, nowSeconds, secondsNeeded);

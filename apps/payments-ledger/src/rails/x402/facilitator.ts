@@ -1,5 +1,6 @@
 import { TRANSACTION_ID_PATTERN } from '@market/contracts';
 import type { HTTPFacilitatorClient } from '@x402/core/http';
+import type { Address, Hex } from 'viem';
 import type { Authorization, ExactPayload, ExactRequirements } from './exact-payment.js';
 
 export type Verification = { valid: true } | { valid: false; reason: string };
@@ -35,7 +36,7 @@ export class NotTakenError extends Error {
 }
 
 /** Whether a facilitator says that an authorization was used on its chain. */
-export const isNonceUsed = (reason: string): boolean => /nonce.*used|used.*nonce/i.test(reason);
+export const isNonceUsed = (reason: string): boolean => /nonce.*used|used.*nonce|^permit2_invalid_nonce$/i.test(reason);
 
 /** An authorization that a payment holds. */
 export interface HeldAuthorization extends Authorization {
@@ -71,6 +72,11 @@ export interface SettlementWitness {
   isUsed(held: HeldAuthorization, requirements: ExactRequirements): Promise<boolean>;
   /** Whether a server is configured. Without one nobody but the facilitator knows what became of an authorization. */
   isWatched(requirements: ExactRequirements): boolean;
+  /**
+   * Whether a wallet with code has signed a hash, according to the first server. @throws Error if there is no server or
+   * it gives no answer.
+   */
+  isSignedBy?(address: Address, hash: Hex, signature: string, requirements: ExactRequirements): Promise<boolean>;
   /** The payer's balance of the asset in base units. @throws Error if there is no server or it gives no answer. */
   balanceOf(payer: string, requirements: ExactRequirements): Promise<bigint>;
 }
@@ -108,6 +114,21 @@ export abstract class Facilitator {
     return null;
   }
 
+  /** The account by which it settles `upto` payments on a network; null if it settles none, or has not said so. */
+  uptoAddressOf(_network: string): string | null {
+    return null;
+  }
+
+  /** Whether this account settles, or has settled, `upto` payments of a network. */
+  settlesUptoAs(account: string, network: string): boolean {
+    return this.uptoAddressOf(network)?.toLowerCase() === account.toLowerCase();
+  }
+
+  /** Whether it did not answer when it was last asked what it supports. */
+  get isSilent(): boolean {
+    return false;
+  }
+
   /** Whether this account pays, or has paid, the fees of its transactions on a Solana network. */
   paysFeesAs(account: string, network: string): boolean {
     return this.feePayerOf(network) === account;
@@ -122,7 +143,7 @@ export const onTheWire = (
 
 /** Whether a facilitator finds this before it sends a transaction, and not because one was sent before. */
 export const isBeforeSending = (reason: string): boolean =>
-  /^(invalid_|insufficient_|unsupported_)/.test(reason) &&
+  /^(invalid_|insufficient_|unsupported_|permit2_|upto_|eip6492_factory_not_allowed$)/.test(reason) &&
   !/nonce|transaction_(state|failed)|transfer_event|pending/.test(reason);
 
 /** Parses an answer to `/settle`. @throws Error if the outcome is not certain. */

@@ -49,9 +49,20 @@ export class Facilitators {
     return problems.includes(undefined) ? undefined : problems.join('; ');
   }
 
-  /** The account that pays the fees of transactions on a Solana network; null while it is not known. */
+  /**
+   * The account that pays the fees of transactions on a Solana network; null while it is not known. A signature names it,
+   * so that one of a facilitator that does not answer would buy nothing.
+   */
   feePayerOf(network: string): string | null {
-    const accounts = this.inOrder(network, this.orderOf(network)).map((each) => each.feePayerOf(network));
+    const accounts = this.inOrder(network, this.orderOf(network))
+      .map((each) => ({ account: each.feePayerOf(network), isSilent: each.isSilent }))
+      .filter(({ account }) => account !== null);
+    return (accounts.find(({ isSilent }) => !isSilent) ?? accounts[0])?.account ?? null;
+  }
+
+  /** The account by which `upto` payments are settled on a network; null if nobody settles them. */
+  uptoAddressOf(network: string): string | null {
+    const accounts = this.inOrder(network, this.orderOf(network)).map((each) => each.uptoAddressOf(network));
     return accounts.find((account) => account !== null) ?? null;
   }
 
@@ -128,11 +139,24 @@ export class Facilitators {
     return mayBeTaken ? [first] : [first, ...this.ableTo(requirements).filter((each) => each !== first)];
   }
 
-  /** On Solana a signature names the fee payer, so only that account's facilitator settles it. */
-  private ableTo({ network, extra: { feePayer } }: ExactRequirements): Facilitator[] {
+  /**
+   * A signature on Solana, or for `upto`, names an account, so only that account's facilitator settles it. While nobody says
+   * that the account is its own, it may be that of one that says nothing.
+   */
+  private ableTo({ network, extra: { feePayer, facilitatorAddress } }: ExactRequirements): Facilitator[] {
     const all = this.orderOf(network);
-    const paying = feePayer === undefined ? [] : all.filter((each) => each.paysFeesAs(feePayer, network));
-    return this.inOrder(network, paying.length > 0 ? paying : all);
+    if (feePayer === undefined && facilitatorAddress === undefined) return this.inOrder(network, all);
+    const [named, unknown] =
+      feePayer === undefined
+        ? [
+            all.filter((each) => each.settlesUptoAs(facilitatorAddress!, network)),
+            all.filter((each) => each.uptoAddressOf(network) === null),
+          ]
+        : [
+            all.filter((each) => each.paysFeesAs(feePayer, network)),
+            all.filter((each) => each.feePayerOf(network) === null),
+          ];
+    return this.inOrder(network, [named, unknown, all].find(({ length }) => length > 0) ?? []);
   }
 
   /** Those that can do nothing now are left out if there are others, and those that were set aside come last. */

@@ -1,8 +1,15 @@
 import { Logger } from '@nestjs/common';
 import { Agent, request, type Dispatcher } from 'undici';
+import { isAddress } from 'viem';
 import { z } from 'zod';
 import { cdpToken, type CdpKey } from './cdp-key.js';
-import { isSolana, type ExactPayload, type ExactRequirements } from './exact-payment.js';
+import {
+  isSolana,
+  type EvmPayload,
+  type ExactPayload,
+  type ExactRequirements,
+  type Permit2Payload,
+} from './exact-payment.js';
 import {
   Facilitator,
   NotTakenError,
@@ -90,6 +97,8 @@ export class HttpFacilitator extends Facilitator {
   private networks: Set<string> | undefined;
   /** The fee payers of each network, the current one last. */
   private readonly feePayers = new Map<string, Set<string>>();
+  /** The accounts that settle `upto` payments on each network, the current one last. */
+  private readonly uptoAddresses = new Map<string, Set<string>>();
   private supportedAskedAt = 0;
   /** Why `/supported` is not answered, so that each change is logged once. */
   private silence: string | undefined;
@@ -112,6 +121,19 @@ export class HttpFacilitator extends Facilitator {
     const feePayer = [...(this.feePayers.get(network) ?? [])].at(-1) ?? null;
     void this.refresh(feePayer === null ? RETRY_SUPPORTED_MS : SUPPORTED_TTL_MS);
     return feePayer;
+  }
+
+  override uptoAddressOf(network: string): string | null {
+    void this.refresh(SUPPORTED_TTL_MS);
+    return [...(this.uptoAddresses.get(network) ?? [])].at(-1) ?? null;
+  }
+
+  override settlesUptoAs(account: string, network: string): boolean {
+    return this.uptoAddresses.get(network)?.has(account.toLowerCase()) ?? false;
+  }
+
+  override get isSilent(): boolean {
+    return this.silence !== undefined;
   }
 
   override paysFeesAs(account: string, network: string): boolean {
@@ -150,7 +172,10 @@ export class HttpFacilitator extends Facilitator {
       const exact = kinds.filter(({ x402Version, scheme }) => x402Version === 2 && scheme === 'exact');
       this.networks = new Set(exact.map(({ network }) => network));
       for (const { network, extra } of exact)
-        if (typeof extra?.['feePayer'] === 'string') this.rememberFeePayer(network, extra['feePayer']);
+        if (typeof extra?.['feePayer'] === 'string') remember(this.feePayers, network, extra['feePayer']);
+      for (const { x402Version, scheme, network, extra } of kinds)
+        if (x402Version === 2 && scheme === 'upto' && isAddress(String(extra?.['facilitatorAddress'])))
+          remember(this.uptoAddresses, network, String(extra!['facilitatorAddress']).toLowerCase());
       this.isKeyRefused = false;
     } catch (error) {
       this.isKeyRefused = error instanceof UnusableAnswerError && (error.status === 401 || error.status === 403);
@@ -158,14 +183,8 @@ export class HttpFacilitator extends Facilitator {
     }
   }
 
-  private rememberFeePayer(network: string, account: string): void {
-    const known = this.feePayers.get(network) ?? new Set();
-    known.delete(account);
-    this.feePayers.set(network, known.add(account));
-  }
-
   async verify(payload: ExactPayload, requirements: ExactRequirements): Promise<Verification> {
-    const { isValid, invalidReason } = await this.ask('verify', verification, bodyOf(payload, requirements));
+    const { isValid, invalidReason } = await this.askToPay('verify', verification, payload, requirements);
     return isValid ? { valid: true } : { valid: false, reason: invalidReason ?? 'invalid_payload' };
   }
 
@@ -176,7 +195,7 @@ export class HttpFacilitator extends Facilitator {
   async settle(payload: ExactPayload, requirements: ExactRequirements): Promise<Settlement> {
     let answer;
     try {
-      answer = await this.ask('settle', settlement, bodyOf(payload, requirements));
+      answer = await this.askToPay('settle', settlement, payload, requirements);
     } catch (error) {
       if (error instanceof UnusableAnswerError && DECLINED.has(error.status))
         throw new NotTakenError('declined', error);
@@ -184,6 +203,19 @@ export class HttpFacilitator extends Facilitator {
     }
     if (answer.success) expectAnswerTo(answer, payload, requirements);
     return settlementFrom(answer);
+  }
+
+  /** Whoever does not answer is asked at once what it supports, so that offers name the account of another one. */
+  private askToPay<Answer>(
+    operation: 'verify' | 'settle',
+    schemas: { answer: z.ZodType<Answer>; refusal: z.ZodType<Answer> },
+    payload: ExactPayload,
+    requirements: ExactRequirements,
+  ): Promise<Answer> {
+    return this.ask(operation, schemas, bodyOf(payload, requirements)).catch((error: unknown) => {
+      this.supportedAskedAt = 0;
+      throw error;
+    });
   }
 
   /**
@@ -242,13 +274,22 @@ export class HttpFacilitator extends Facilitator {
   }
 }
 
+/** The account that was named last is the current one. */
+function remember(accounts: Map<string, Set<string>>, network: string, account: string): void {
+  const known = accounts.get(network) ?? new Set();
+  known.delete(account);
+  accounts.set(network, known.add(account));
+}
+
 /** @throws UncertainSettlementError if a success is one of another payment, because then this one may have moved, too. */
 function expectAnswerTo(
   { network, payer, transaction }: z.output<typeof settled>,
   { payload }: ExactPayload,
   requirements: ExactRequirements,
 ): void {
-  const from = 'authorization' in payload ? (payload.authorization as { from: string }).from : undefined;
+  const { from } = ((payload as Partial<EvmPayload>).authorization ??
+    (payload as Partial<Permit2Payload>).permit2Authorization ??
+    {}) as { from?: string };
   // Answers of the protocol's first version name networks by other names.
   if (network?.includes(':') && network !== requirements.network)
     throw new UncertainSettlementError(`a settlement on ${network}`);

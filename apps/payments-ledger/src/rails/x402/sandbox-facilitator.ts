@@ -1,7 +1,7 @@
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { keccak256, toBytes, type Hash } from 'viem';
-import type { EvmPayload, ExactPayload, ExactRequirements } from './exact-payment.js';
+import type { EvmPayload, ExactPayload, ExactRequirements, Permit2Payload } from './exact-payment.js';
 import { Facilitator, type HeldAuthorization, type Settlement, type Verification } from './facilitator.js';
 
 const transfer = sql(
@@ -17,6 +17,8 @@ const find = sql(
      to_timestamp($2) + interval '10 minutes' < clock_timestamp() AS is_over`,
 );
 
+const PLAY_FACILITATOR = '0x5A4dB0c500000000000000000000000000000403';
+
 /**
  * Settles without a chain: every payer has enough money, and a transfer is a row. The signature was checked before, as
  * on every rail.
@@ -29,14 +31,20 @@ export class SandboxFacilitator extends Facilitator {
     super();
   }
 
+  /** An account that nobody owns. */
+  override uptoAddressOf(): string {
+    return PLAY_FACILITATOR;
+  }
+
   verify(): Promise<Verification> {
     return Promise.resolve({ valid: true });
   }
 
   /** An authorization is one transaction, even if it is submitted repeatedly. */
   async settle({ payload }: ExactPayload, requirements: ExactRequirements): Promise<Settlement> {
-    const { authorization } = payload as EvmPayload;
-    const transactionHash = hashOf(authorization.from, authorization.nonce, requirements);
+    const { from, nonce } =
+      (payload as Partial<EvmPayload>).authorization ?? (payload as Permit2Payload).permit2Authorization;
+    const transactionHash = hashOf(from, String(nonce), requirements);
     await this.database.query(transfer, [transactionHash, requirements.extra.relayRequestId, requirements.amount]);
     return { settled: true, transactionHash };
   }

@@ -26,14 +26,18 @@ const ATTEMPTS = 3;
 type Client = Pick<PublicActions, 'getCode' | 'getTransactionCount' | 'waitForTransactionReceipt'> &
   Pick<WalletActions, 'sendTransaction'>;
 /** A call of a contract, and the most gas that it may take. */
-export type Call = Pick<WriteContractParameters, 'address' | 'abi' | 'functionName' | 'args' | 'dataSuffix'> & {
-  gas: bigint;
-};
+export type Call = { gas: bigint } & (
+  Pick<WriteContractParameters, 'address' | 'abi' | 'functionName' | 'args' | 'dataSuffix'> | Encoded
+);
+interface Encoded {
+  to: Address;
+  data: Hex;
+}
 
 interface Waiting {
   call: Call;
   /** What the call uses if it may go together with others. Undefined if it goes alone. */
-  authorization: AuthorizationKey | undefined;
+  authorization: (AuthorizationKey & { asset: Address }) | undefined;
   resolve(hash: Hash): void;
   reject(error: unknown): void;
 }
@@ -128,7 +132,7 @@ export class SettlementLane {
     try {
       const { logs } = await this.client.waitForTransactionReceipt({ hash });
       for (const one of group)
-        if (useOf(logs, one.authorization!, one.call.address)) one.resolve(hash);
+        if (useOf(logs, one.authorization!, one.authorization!.asset)) one.resolve(hash);
         else this.add({ ...one, authorization: undefined });
     } catch (error) {
       group.forEach(({ reject }) => reject(error));
@@ -136,11 +140,13 @@ export class SettlementLane {
   }
 }
 
-const alone = ({ address, gas, dataSuffix = '0x', ...call }: Call): { to: Address; data: Hex; gas: bigint } => ({
-  to: address,
-  data: concat([encodeFunctionData(call as Parameters<typeof encodeFunctionData>[0]), dataSuffix]),
-  gas,
-});
+function alone(call: Call): Encoded & { gas: bigint } {
+  const { gas } = call;
+  if ('data' in call) return { to: call.to, data: call.data, gas };
+  const { address, dataSuffix = '0x' } = call;
+  const data = encodeFunctionData(call as Parameters<typeof encodeFunctionData>[0]);
+  return { to: address, data: concat([data, dataSuffix]), gas };
+}
 
 /** A call that fails does not undo the others. */
 function together(calls: Call[]): { to: Address; data: Hex; gas: bigint } {
@@ -157,9 +163,9 @@ function together(calls: Call[]): { to: Address; data: Hex; gas: bigint } {
 }
 
 /** The authorization that a transfer by an ordinary signature uses. */
-function authorizationOf({ functionName, args }: Call): AuthorizationKey | undefined {
-  if (functionName !== 'transferWithAuthorization' || args?.length !== 9) return undefined;
-  return { payer: args[0] as Address, nonce: args[5] as Hex };
+function authorizationOf(call: Call): (AuthorizationKey & { asset: Address }) | undefined {
+  if ('data' in call || call.functionName !== 'transferWithAuthorization' || call.args?.length !== 9) return undefined;
+  return { payer: call.args[0] as Address, nonce: call.args[5] as Hex, asset: call.address };
 }
 
 const isNonceTaken = (error: unknown): boolean =>

@@ -1,5 +1,18 @@
-import { findDefaultAsset } from '@x402/evm';
-import { createPublicClient, domainSeparator, http, parseAbi, type Address, type PublicClient } from 'viem';
+import { DEFAULT_ASSETS, findDefaultAsset } from '@x402/evm';
+import {
+  BaseError,
+  ContractFunctionRevertedError,
+  ContractFunctionZeroDataError,
+  createPublicClient,
+  domainSeparator,
+  http,
+  InvalidBytesBooleanError,
+  parseAbi,
+  zeroAddress,
+  zeroHash,
+  type Address,
+  type PublicClient,
+} from 'viem';
 import { z } from 'zod';
 import { USDC } from '../assets.js';
 import { USDC_TERMS } from '../payment-rail.js';
@@ -18,6 +31,8 @@ interface Token {
   usdc: Address;
   /** What its signatures are for; undefined while only the chain can tell. */
   domain?: TokenDomain;
+  /** It takes no signatures (EIP-3009), so that it is moved by Permit2. */
+  byPermit2?: true | undefined;
 }
 
 const VARIABLE = 'PAYMENTS_LEDGER_X402_EIP712';
@@ -26,6 +41,7 @@ const abi = parseAbi([
   'function version() view returns (string)',
   'function decimals() view returns (uint8)',
   'function DOMAIN_SEPARATOR() view returns (bytes32)',
+  'function authorizationState(address, bytes32) view returns (bool)',
 ]);
 
 /** Contracts of Circle that the table of `@x402/evm` does not have. Source: their `name()` and `version()`. */
@@ -45,6 +61,31 @@ export const tokenDomains = z.string().transform((text, context) => {
   return domains;
 });
 
+/** USDC of a network, by Circle's list or by the table of `@x402/evm`; undefined if neither has it. */
+export const usdcOn = (network: string): string | undefined =>
+  USDC[network] ??
+  DEFAULT_ASSETS[network as `eip155:${number}`]?.find(
+    ({ symbol, decimals }) => symbol === 'USDC' && decimals === USDC_TERMS.decimals,
+  )?.asset;
+
+/** Whether the table of `@x402/evm` says that a token takes no signatures itself. */
+export const isKnownByPermit2 = (network: string, asset: string): true | undefined =>
+  findDefaultAsset(asset, network as `eip155:${number}`)?.assetTransferMethod === 'permit2' || undefined;
+
+/** Whether a contract has no authorizations (EIP-3009). @throws Error if the server gives no answer. */
+const hasNone = (server: PublicClient, address: Address): Promise<boolean> =>
+  server.readContract({ address, abi, functionName: 'authorizationState', args: [zeroAddress, zeroHash] }).then(
+    () => false,
+    (error: unknown) => {
+      const isSaid = (cause: unknown): boolean =>
+        cause instanceof ContractFunctionRevertedError ||
+        cause instanceof ContractFunctionZeroDataError ||
+        cause instanceof InvalidBytesBooleanError;
+      if (error instanceof BaseError && error.walk(isSaid) !== null) return true;
+      throw error;
+    },
+  );
+
 /** The domain of a contract that is known without asking its chain; undefined if it is not. */
 export function knownDomain(network: string, asset: string): TokenDomain | undefined {
   const { name, version } =
@@ -56,13 +97,13 @@ export function knownDomain(network: string, asset: string): TokenDomain | undef
 
 /**
  * Compares what is configured or known of a token with its contract.
- * @returns the domain, and what does not fit.
+ * @returns the domain, whether only Permit2 moves it, and what does not fit.
  * @throws Error if the server gives no answer.
  */
 export async function readToken(
-  { network, chainId, usdc, domain }: Token,
+  { network, chainId, usdc, domain, byPermit2 }: Token,
   server: PublicClient,
-): Promise<{ domain: TokenDomain | undefined; problems: string[] }> {
+): Promise<{ domain: TokenDomain | undefined; byPermit2: true | undefined; problems: string[] }> {
   // An error after this answer is the contract's, which lacks the function.
   await server.getChainId();
   const read = (functionName: 'name' | 'version' | 'decimals' | 'DOMAIN_SEPARATOR') =>
@@ -80,12 +121,13 @@ export async function readToken(
     problems.push(
       `PAYMENTS_LEDGER_X402_USDC: the token ${usdc} of ${network} has ${decimals} decimals, and USDC has ${USDC_TERMS.decimals}`,
     );
+  if (byPermit2 ?? (await hasNone(server, usdc))) return { domain: used, byPermit2: true, problems };
   if (used && !isDomainOf(used, { chainId, usdc, separator, read712 }))
     problems.push(
       `${VARIABLE}: the token ${usdc} of ${network} does not take signatures for ${used.name}:${used.version}` +
         (read712 ? `; it calls itself ${read712.name}:${read712.version}` : ''),
     );
-  return { domain: used, problems };
+  return { domain: used, byPermit2: undefined, problems };
 }
 
 /** The contract's separator decides. A contract without one is believed by its name and version. */
@@ -116,15 +158,16 @@ export async function withTokenDomains<T extends Token & { rpcUrls: string[] }>(
         const found = await readToken(chain, server).catch(() => undefined);
         if (!found) continue;
         problems.push(...found.problems);
-        return { ...chain, domain: found.domain };
+        return { ...chain, domain: found.domain, byPermit2: found.byPermit2 };
       }
       if (chain.domain && chain.rpcUrls.length > 0)
         warn(`no RPC server of ${chain.network} answers, so its USDC is not compared with ${VARIABLE}`);
       return chain;
     }),
   );
-  for (const { network, domain, usdc } of resolved)
-    if (!domain) problems.push(`${VARIABLE}: names no token of ${network}, and nobody says the name of ${usdc}`);
+  for (const { network, domain, usdc, byPermit2 } of resolved)
+    if (!domain && !byPermit2)
+      problems.push(`${VARIABLE}: names no token of ${network}, and nobody says the name of ${usdc}`);
   if (problems.length > 0) throw new Error(problems.join('\n'));
   return resolved;
 }

@@ -2,7 +2,7 @@ import { getAddress, isAddress, type Address } from 'viem';
 import { z } from 'zod';
 import { USDC } from '../assets.js';
 import { isSolana } from './exact-payment.js';
-import { knownDomain, type TokenDomain } from './token-facts.js';
+import { isKnownByPermit2, knownDomain, usdcOn, type TokenDomain } from './token-facts.js';
 
 /** An EVM chain on which signed authorizations of USDC are accepted. */
 export interface X402Chain {
@@ -12,6 +12,8 @@ export interface X402Chain {
   usdc: Address;
   /** What its signatures are for; undefined while only the chain can tell. */
   domain?: TokenDomain;
+  /** Its token takes no signatures, so that it is moved by Permit2. */
+  byPermit2?: true | undefined;
   /** None, one, or two servers that must agree on the outcome of an authorization. */
   rpcUrls: string[];
 }
@@ -75,7 +77,7 @@ export const evmChainsOf = (
   domains = new Map<string, TokenDomain>(),
 ): X402Chain[] =>
   [...chains].flatMap(([network, rpcUrls]) => {
-    const usdc = tokens.get(network) ?? USDC[network];
+    const usdc = tokens.get(network) ?? usdcOn(network);
     return usdc === undefined || isSolana(network)
       ? []
       : {
@@ -83,6 +85,7 @@ export const evmChainsOf = (
           chainId: Number(network.slice('eip155:'.length)),
           usdc: usdc as Address,
           domain: domains.get(network) ?? knownDomain(network, usdc),
+          byPermit2: isKnownByPermit2(network, usdc),
           rpcUrls,
         };
   });

@@ -16,6 +16,7 @@ import { SellerWallets, type ChainType } from '../seller-wallets.js';
 import type { ExactRequirements } from './exact-payment.js';
 import type { SettlementWitness } from './facilitator.js';
 import type { Facilitators } from './facilitators.js';
+import { uptoOf } from './permit2.js';
 
 /** A network on which the rail takes signed payments. */
 export interface X402Network {
@@ -61,11 +62,17 @@ export class X402Rail implements PaymentRail {
       payeesOf: (sellerIds, context) => this.payeesOf(sellerIds, context),
       facilitators: settings.facilitators,
       requirements: (offer, feePayer) => this.networkOf(offer.route).requirements(offer, feePayer),
+      upto: (offer, account = settings.facilitators.uptoAddressOf(offer.route.network) ?? undefined) => {
+        const asked = settings.chainType === 'evm' && account !== undefined ? this.exact.requirements(offer) : null;
+        return asked && uptoOf(asked, account!);
+      },
       witness: {
         balanceOf: (payer, requirements) => witnessOf(requirements).balanceOf(payer, requirements),
         isWatched: (requirements) => witnessOf(requirements).isWatched(requirements),
         isUsed: (held, requirements) => witnessOf(requirements).isUsed(held, requirements),
         isSettledBy: (hash, held, requirements) => witnessOf(requirements).isSettledBy(hash, held, requirements),
+        isSignedBy: (address, hash, signature, requirements) =>
+          witnessOf(requirements).isSignedBy!(address, hash, signature, requirements),
         settlementOf: (held, requirements) => witnessOf(requirements).settlementOf(held, requirements),
       },
     };

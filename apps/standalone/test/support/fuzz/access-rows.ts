@@ -84,6 +84,7 @@ const unknownAgent: OwnedId = {
   unknown: 'agent_not_found',
 };
 
+const ownWebhook: OwnedId = { parameter: 'webhookId', own: ({ webhook }) => webhook.id, unknown: 'webhook_not_found' };
 const ownReceipt: OwnedId = { parameter: 'receiptId', own: ({ receiptId }) => receiptId, unknown: 'receipt_not_found' };
 const ownWallet: OwnedId = { parameter: 'id', own: ({ walletId }) => walletId, unknown: 'wallet_not_found' };
 
@@ -93,6 +94,12 @@ const listingInBody = {
   unknown: 'listing_not_found',
   malformed: badRequest('request_invalid'),
   hidden: hiddenListings,
+};
+
+/** A call that its seller did not take as a job, so that nobody delivers it. */
+const calledAtOnce: AccessRow = {
+  id: { parameter: 'requestId', own: ({ gatewayRequestId }) => gatewayRequestId, unknown: 'job_not_found' },
+  granted: [404, 'NOT_FOUND', 'job_not_found'],
 };
 
 /** A listing whose callers are asked to pay. */
@@ -122,6 +129,9 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
   register: { granted: badRequest('challenge_invalid') },
   recover: { granted: badRequest('challenge_invalid') },
   openSession: { granted: badRequest('challenge_invalid') },
+  getOidcProvider: {},
+  beginOidcSignIn: { granted: [404, 'NOT_FOUND', 'oidc_not_configured'] },
+  openOidcSession: { granted: [404, 'NOT_FOUND', 'oidc_not_configured'] },
   closeSession: { endsSession: true },
   getProfile: {},
   listWallets: {},
@@ -136,6 +146,10 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
       strangers: badRequest('challenge_invalid'),
     },
   },
+  createClaimCode: {
+    id: { parameter: 'agentId', own: ({ outsider }) => outsider.id, unknown: 'agent_not_found', strangers: [200] },
+  },
+  agreeToClaim: { granted: badRequest('challenge_invalid'), toClaimed: [409, 'CONFLICT', 'agent_already_claimed'] },
   listApiKeys: {},
   createApiKey: { body: () => ({ name: 'made by the matrix', scopes: ['write'] }) },
   getApiKey: {
@@ -152,6 +166,17 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
 
   listCategories: {},
   listEvents: {},
+  listWebhooks: {},
+  createWebhook: { granted: badRequest('webhook_url_refused'), body: () => ({ url: 'ftp://hooks.example' }) },
+  getWebhook: { id: ownWebhook },
+  updateWebhook: { id: ownWebhook, body: () => ({ description: 'changed' }) },
+  deleteWebhook: { id: { ...ownWebhook, own: async (fixtures) => (await fixtures.freshWebhook()).id } },
+  rotateWebhookSecret: { id: ownWebhook },
+  testWebhook: { id: ownWebhook },
+  listWebhookDeliveries: { id: ownWebhook },
+  replayWebhookDelivery: {
+    id: { parameter: 'deliveryId', own: ({ deliveryId }) => deliveryId, unknown: 'delivery_not_found' },
+  },
   searchListings: {},
   listResources: { namesPayees: true },
   searchResources: { namesPayees: true },
@@ -195,6 +220,21 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
       parameter: 'requestId',
       own: ({ gatewayRequestId }) => gatewayRequestId,
       unknown: 'gateway_request_not_found',
+    },
+  },
+  cancelCall: {
+    id: {
+      parameter: 'requestId',
+      own: ({ gatewayRequestId }) => gatewayRequestId,
+      unknown: 'gateway_request_not_found',
+    },
+    granted: [409, 'CONFLICT', 'not_cancellable'],
+  },
+  getGatewayRequestContent: {
+    id: {
+      parameter: 'requestId',
+      own: ({ fileRequestId }) => fileRequestId,
+      unknown: 'content_not_found',
     },
   },
   getListingQuality: shownListing,
@@ -296,6 +336,9 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
     id: { parameter: 'agentId', own: ({ owner }) => owner.id, unknown: 'agent_not_found', strangers: [200] },
   },
 
+  deliverResult: calledAtOnce,
+  deliverProgress: calledAtOnce,
+  deliverFailure: calledAtOnce,
   handleRelayWebhook: { granted: [404, 'NOT_FOUND', 'relay_not_configured'] },
   paySandbox: {
     id: {

@@ -15,6 +15,11 @@ const BOOKKEEPING: Record<string, { why: string; columns?: string[] }> = {
   outbox: { why: 'they are marked when they were sent', columns: ['published_at'] },
   api_keys: { why: 'a key notes when it was used', columns: ['last_used_at'] },
   sessions: { why: 'as keys do', columns: ['last_used_at'] },
+  webhooks: {
+    why: 'a job sends them events of earlier changes, and what did not arrive again',
+    columns: ['due_at', 'leased_until', 'last_event_id', 'last_success_at', 'last_failure_at'],
+  },
+  webhook_deliveries: { why: 'as their webhooks' },
 };
 
 /** Rows and digest of each table, by `schema.table`. */

@@ -5,14 +5,15 @@ import {
   Marketplace,
   type SubscriptionOffer,
   type CreatedListing,
+  type CreatedWebhook,
   type CreateListing,
   type Offer,
   type Wallet,
 } from '@market/sdk';
-import { sellerServer, type SellerServer } from '@market/sdk/seller';
+import { file, sellerServer, type SellerServer } from '@market/sdk/seller';
 import { eventually, OPERATOR } from '@market/testing';
 import { randomBytes, randomInt } from 'node:crypto';
-import { bodyOf, callOnce, payFor, quote, withRelayId } from '../buyer.js';
+import { bodyOf, callOnce, payFor, quote, resultOf, withRelayId } from '../buyer.js';
 import { freeFeed, listFeed, offerOf, subscribeOnce } from '../subscriber.js';
 import { registerAgent, type Agent, type Harness } from '../harness.js';
 
@@ -80,10 +81,17 @@ export class Fixtures {
   subscriptionId: string;
   receiptId: string;
   gatewayRequestId: string;
+  /** A call of the owner that was answered with a file. */
+  fileRequestId: string;
   /** The relay request id of a call that was delivered to the owner. */
   relayRequestId: string;
   transactionHash: string;
   offer: Offer;
+  /** A free listing of the merchant that answers with files. */
+  private files: CreatedListing;
+  /** A webhook of the owner, and what was sent to it. */
+  webhook: CreatedWebhook;
+  deliveryId: string;
   private servers: SellerServer[] = [];
 
   private constructor(
@@ -103,7 +111,9 @@ export class Fixtures {
     await fixtures.takeKeys();
     await fixtures.takeSessions();
     await fixtures.openShops();
+    fixtures.webhook = await fixtures.freshWebhook();
     await fixtures.buy();
+    await fixtures.takeDelivery();
     return fixtures;
   }
 
@@ -164,6 +174,14 @@ export class Fixtures {
     return id;
   }
 
+  /** Creates a webhook of the owner that leads to the seller's server. */
+  async freshWebhook(): Promise<CreatedWebhook> {
+    const url = new URL(`/${this.secret()}`, this.servers[0]!.url).href;
+    const created = await this.owner.market.webhooks.create({ url });
+    this.secrets.push(created.id, created.secret);
+    return created;
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.servers.map((server) => server.close()));
   }
@@ -222,9 +240,13 @@ export class Fixtures {
 
   private async openShops(): Promise<void> {
     let shopSecret = '';
+    let filesSecret = '';
     this.servers = await Promise.all([
       sellerServer(({ body }) => ({ echo: body }), { secret: () => shopSecret }),
       sellerServer(({ body }) => ({ echo: body }), { secret: () => shopSecret }),
+      sellerServer(() => file(Buffer.from('the bytes of a file'), 'application/octet-stream'), {
+        secret: () => filesSecret,
+      }),
     ]);
     this.shop = await this.merchant.market.listings.create({
       name: `Shop ${canary()}`,
@@ -234,6 +256,15 @@ export class Fixtures {
       private_endpoint_url: `${this.servers[1]!.url}/call`,
     });
     shopSecret = this.shop.gateway_signing_secret!;
+    this.files = await this.merchant.market.listings.create({
+      name: `Files ${canary()}`,
+      description: 'Sells files to the owner.',
+      pricing_model: 'per_call',
+      pricing_amount: 0,
+      formats: ['binary'],
+      private_endpoint_url: `${this.servers[2]!.url}/call`,
+    });
+    filesSecret = this.files.gateway_signing_secret!;
     this.free = await this.listing();
     this.spare = await this.merchantsListing();
     this.perCall = await this.perCallListing();
@@ -253,10 +284,23 @@ export class Fixtures {
     this.gatewayRequestId = call!.id;
     this.transactionHash = receipt!.transaction_hash!;
     this.secrets.push(this.relayRequestId, receipt!.id, receipt!.transaction_hash!, call!.id);
+    const { request_id: fileRequestId } = resultOf(await callOnce(this.owner, this.files, BOUGHT_BODY));
+    this.fileRequestId = fileRequestId;
+    this.secrets.push(fileRequestId);
     this.offer = await this.unpaidOffer();
     this.feed = await listFeed(this.merchant);
     this.pendingPayment = await offerOf(this.owner, this.feed);
     this.subscriptionId = await this.freshSubscription();
     this.secrets.push(this.pendingPayment.payment_id, this.pendingPayment.requirements.relayRequestId);
+  }
+
+  /** The subscription is an event of the owner. */
+  private async takeDelivery(): Promise<void> {
+    this.deliveryId = await eventually(async () => {
+      const { data } = await this.owner.market.webhooks.deliveries(this.webhook);
+      expect(data).not.toEqual([]);
+      return data[0]!.id;
+    });
+    this.secrets.push(this.deliveryId);
   }
 }

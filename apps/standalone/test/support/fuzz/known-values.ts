@@ -17,6 +17,7 @@ export async function knownValues(fixtures: Fixtures): Promise<Known> {
   ]);
   const spareKeys = await Promise.all(Array.from({ length: 8 }, () => fixtures.spareKey()));
   const spareListings = await Promise.all(Array.from({ length: 8 }, () => fixtures.listing()));
+  const spareWebhooks = await Promise.all(Array.from({ length: 3 }, () => fixtures.freshWebhook()));
   const offers = await Promise.all(Array.from({ length: 8 }, () => fixtures.unpaidOffer()));
   const relayRequestIds = [
     fixtures.relayRequestId,
@@ -54,7 +55,11 @@ export async function knownValues(fixtures: Fixtures): Promise<Known> {
     id: [...(await owner.market.me()).wallets.map((wallet) => wallet.id), newId()],
     keyId: [...spareKeys.map(({ id }) => id), newId()],
     requestId: [fixtures.gatewayRequestId, newId()],
+    'getGatewayRequestContent requestId': [fixtures.fileRequestId, fixtures.gatewayRequestId, newId()],
     receiptId: [fixtures.receiptId, newId()],
+    webhookId: [fixtures.webhook.id, newId()],
+    'deleteWebhook webhookId': [...spareWebhooks.map(({ id }) => id), newId()],
+    deliveryId: [fixtures.deliveryId, newId()],
     refundId: [newId()],
     month: [new Date().toISOString().slice(0, 7), '2026-01'],
     relayRequestId: relayRequestIds,
@@ -93,9 +98,11 @@ export async function knownValues(fixtures: Fixtures): Promise<Known> {
     'suspendAgent agentId': [await fixtures.freshAgent(), human.id, newId()],
     'suspendListing listingId': [fixtures.spare.id, fixtures.spare.slug, newId()],
     private_endpoint_url: urls,
+    url: urls,
     'searchAll q': [
       owner.id,
       fixtures.gatewayRequestId,
+      fixtures.fileRequestId,
       fixtures.relayRequestId,
       owner.wallet.address,
       'The owner',

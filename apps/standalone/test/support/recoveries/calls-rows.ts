@@ -9,7 +9,7 @@ import type { Hex } from 'viem';
 import { bodyOf, callOnce, payFor, resultOf, withRelayId } from '../buyer.js';
 import { signIn } from '../fuzz/fixtures.js';
 import type { Agent } from '../harness.js';
-import { listFeed } from '../subscriber.js';
+import { listFeed, paidOffer } from '../subscriber.js';
 import type { Shop } from '../seller.js';
 import { nested, SLOW } from './slow-schema.js';
 import type { Rows, Sent, World } from './walk.js';
@@ -44,7 +44,26 @@ export async function signedCall(
   return { by: world.anyone, method: 'POST', path, body: BODY, headers };
 }
 
+const PLAN = { pricing_model: 'monthly', pricing_amount: 9.99, included_calls: 1 } as const;
+/** Pays a period of the listing that a refusal names. */
+async function beginPeriod(buyer: Agent, { listing_id: id }: Record<string, unknown>): Promise<void> {
+  const { payment_id, requirements } = await paidOffer(buyer, { id: id as string });
+  await buyer.market.payments.verify({ payment_id, relay_request_id: requirements.relayRequestId });
+}
+
 export const callsRows: Rows = {
+  async 'subscription_required subscribe'(world) {
+    const [seller, buyer] = [await world.agent(), await world.agent()];
+    const plan = await world.open(seller, undefined, PLAN);
+    return { request: call(buyer, plan), follow: ({ details }) => beginPeriod(buyer, details), check: isBillable };
+  },
+  async 'quota_used_up subscribe'(world) {
+    const [seller, buyer] = [await world.agent(), await world.agent()];
+    const plan = await world.open(seller, undefined, PLAN);
+    await beginPeriod(buyer, { listing_id: plan.listing.id });
+    await callOnce(buyer, plan.listing, { first: true });
+    return { request: call(buyer, plan), follow: ({ details }) => beginPeriod(buyer, details), check: isBillable };
+  },
   async 'PAYMENT_REQUIRED pay_and_retry'(world) {
     const [{ shop }, buyer] = [await world.shop(), await world.agent()];
     return {
@@ -143,6 +162,14 @@ export const callsRows: Rows = {
     return {
       request: call(buyer, shop, { body: { text: 'x'.repeat(2_000) } }),
       follow: ({ details }) => ({ body: { text: 'x'.repeat((details.max_request_bytes as number) / 2) } }),
+    };
+  },
+
+  async 'format_not_taken fix_request'(world) {
+    const [{ shop }, buyer] = [await world.shop(), await world.agent()];
+    return {
+      request: call(buyer, shop, { headers: { 'content-type': 'text/csv' } }),
+      follow: () => ({ headers: { 'content-type': 'application/json' } }),
     };
   },
 

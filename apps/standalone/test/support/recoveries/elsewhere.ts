@@ -23,6 +23,16 @@ export const ELSEWHERE: Record<string, Elsewhere> = {
     test: 'apps/reputation/test/integration/reviews.int-spec.ts',
     title: 'is by an agent, and not by the seller',
   },
+  'sign_in_invalid fix_request': {
+    why: 'it needs an OpenID provider',
+    test: 'apps/standalone/test/e2e/oidc.e2e-spec.ts',
+    title: 'accepts only the sign-in that was begun, once, with its own code',
+  },
+  'oidc_unavailable retry_after_delay': {
+    why: OUTAGE,
+    test: 'apps/standalone/test/e2e/oidc.e2e-spec.ts',
+    title: 'says that the provider does not answer, and that a sign-in with a wallet does',
+  },
   'sandbox_only do_not_retry': {
     why: 'with real money the operation does not exist',
     test: 'apps/payments-ledger/test/integration/offers.int-spec.ts',
@@ -73,6 +83,76 @@ export const ELSEWHERE: Record<string, Elsewhere> = {
     why: SETTINGS,
     test: 'apps/standalone/test/e2e/listings-limits.e2e-spec.ts',
     title: 'works sixteen times harder after each few, and may have so many and no more',
+  },
+  'job_not_found do_not_retry': {
+    why: 'a seller must take a job',
+    test: 'apps/standalone/test/e2e/jobs.e2e-spec.ts',
+    title: 'are refused in the order that tells a stranger nothing',
+  },
+  'length_missing fix_request': {
+    why: 'a seller must take a job',
+    test: 'apps/standalone/test/e2e/jobs.e2e-spec.ts',
+    title: 'are refused in the order that tells a stranger nothing',
+  },
+  'delivery_too_large fix_request': {
+    why: 'a seller must take a job',
+    test: 'apps/standalone/test/e2e/jobs.e2e-spec.ts',
+    title: 'are refused in the order that tells a stranger nothing',
+  },
+  'delivery_compressed fix_request': {
+    why: 'a seller must take a job',
+    test: 'apps/standalone/test/e2e/jobs.e2e-spec.ts',
+    title: 'are refused in the order that tells a stranger nothing',
+  },
+  'delivery_unsigned fix_request': {
+    why: 'a seller must take a job',
+    test: 'apps/standalone/test/e2e/jobs.e2e-spec.ts',
+    title: 'are refused in the order that tells a stranger nothing',
+  },
+  'result_refused fix_request': {
+    why: 'a seller must take a job',
+    test: 'apps/standalone/test/e2e/jobs.e2e-spec.ts',
+    title: 'are refused in the order that tells a stranger nothing',
+  },
+  'job_ended do_not_retry': {
+    why: 'a seller must take a job',
+    test: 'apps/standalone/test/e2e/jobs.e2e-spec.ts',
+    title: 'are 202 until they are delivered, and then the answer itself',
+  },
+  'not_cancellable do_not_retry': {
+    why: 'a seller must take a job',
+    test: 'apps/standalone/test/e2e/jobs.e2e-spec.ts',
+    title: 'are 202 until they are delivered, and then the answer itself',
+  },
+  'delivery_refused fix_request': {
+    why: 'a seller must take a job',
+    test: 'apps/gateway/test/integration/jobs.int-spec.ts',
+    title: 'tells its progress, which never goes back',
+  },
+  'progress_too_often retry_after_delay': {
+    why: 'a seller must take a job',
+    test: 'apps/gateway/test/integration/jobs.int-spec.ts',
+    title: 'tells its progress, which never goes back',
+  },
+  'too_many_jobs retry_after_delay': {
+    why: 'a seller must take a job',
+    test: 'apps/gateway/test/integration/jobs.int-spec.ts',
+    title: 'is one of at most 100 of a buyer at one listing, and of 1,000 of all',
+  },
+  'storage_full retry_after_delay': {
+    why: SETTINGS,
+    test: 'apps/gateway/test/integration/files.int-spec.ts',
+    title: 'is refused before the seller is called while its parties have no room',
+  },
+  'content_is_no_script do_not_retry': {
+    why: 'a seller must answer with a script',
+    test: 'apps/standalone/test/e2e/files.e2e-spec.ts',
+    title: 'are shown to their buyer alone',
+  },
+  'range_not_satisfiable fix_request': {
+    why: 'a seller must answer with a file',
+    test: 'apps/standalone/test/e2e/files.e2e-spec.ts',
+    title: 'may be large, and are read by ranges',
   },
   'overloaded retry_after_delay': {
     why: SETTINGS,

@@ -43,6 +43,13 @@ async function claiming(
   };
 }
 
+/** An agent, and the request for the challenge of a claim with the code that a human made for it. */
+async function claimingByCode(world: World): Promise<{ agent: Agent; body: object }> {
+  const [{ market }, agent] = [await world.human(), await world.agent()];
+  const { code } = await market.claimCode(agent.id);
+  return { agent, body: { wallet_address: agent.wallet.address, purpose: 'claim', claim_code: code } };
+}
+
 /** A change of the first wallet of an agent, with a fresh proof for each attempt. */
 async function walletChange(world: World, change: object) {
   const agent = await world.agent();
@@ -151,6 +158,37 @@ export const identityRows: Rows = {
     return {
       request: { by: market, method: 'GET', path: `/api-keys/${newId()}` },
       instead: async () => market.apiKeys.get((await market.apiKeys.list())[0]!),
+    };
+  },
+  async 'webhook_not_found do_not_retry'(world) {
+    const { market } = await world.agent();
+    return {
+      request: { by: market, method: 'GET', path: `/webhooks/${newId()}` },
+      instead: () => market.webhooks.list(),
+    };
+  },
+  async 'delivery_not_found do_not_retry'(world) {
+    const { market } = await world.agent();
+    const webhook = await market.webhooks.create({ url: 'https://hooks.example/' });
+    return {
+      request: { by: market, method: 'POST', path: `/webhook-deliveries/${newId()}/replay` },
+      instead: () => market.webhooks.deliveries(webhook),
+    };
+  },
+  async 'webhook_url_refused fix_request'(world) {
+    const { market } = await world.agent();
+    return {
+      request: { by: market, method: 'POST', path: '/webhooks', body: { url: 'http://127.0.0.1:22/' } },
+      follow: () => ({ body: { url: 'https://hooks.example/' } }),
+    };
+  },
+  async 'too_many_webhooks do_not_retry'(world) {
+    const { market } = await world.agent();
+    const body = { url: 'https://hooks.example/' };
+    const made = await Promise.all(Array.from({ length: 10 }, () => market.webhooks.create(body)));
+    return {
+      request: { by: market, method: 'POST', path: '/webhooks', body },
+      instead: () => market.webhooks.remove(made[0]!),
     };
   },
   async 'too_many_keys revoke_key'(world) {
@@ -294,6 +332,29 @@ export const identityRows: Rows = {
     };
   },
 
+  async 'link_needs_session authenticate'(world) {
+    const { market } = await world.human();
+    const body = { ...(await proofOf(world.anyone, evmWallet(), 'session')), link: true };
+    return {
+      request: { by: world.anyone, method: 'POST', path: '/auth/session', body },
+      follow: () => ({ by: market }),
+    };
+  },
+  async 'sign_in_of_another fix_request'(world) {
+    const [{ market }, { wallet }] = [await world.human(), await signIn(world.harness)];
+    const proof = async (of: Wallet) => ({ ...(await proofOf(world.anyone, of, 'session')), link: true });
+    return {
+      request: { by: market, method: 'POST', path: '/auth/session', body: await proof(wallet) },
+      follow: async () => ({ body: await proof(evmWallet()) }),
+    };
+  },
+  async 'oidc_not_configured do_not_retry'(world) {
+    return {
+      request: { by: world.anyone, method: 'POST', path: '/auth/oidc' },
+      instead: () => signIn(world.harness),
+    };
+  },
+
   async 'claim_needs_agent fix_request'(world) {
     const [{ market }, agent] = [await world.human(), await world.agent()];
     const body = { wallet_address: agent.wallet.address, purpose: 'claim' };
@@ -308,6 +369,25 @@ export const identityRows: Rows = {
     return {
       request: { by: world.anyone, method: 'POST', path: '/auth/challenge', body },
       follow: () => ({ by: market }),
+    };
+  },
+  async 'claim_code_needs_key authenticate'(world) {
+    const { body, agent } = await claimingByCode(world);
+    return {
+      request: { by: world.anyone, method: 'POST', path: '/auth/challenge', body },
+      follow: () => ({ by: agent.market }),
+    };
+  },
+  async 'claim_code_invalid fix_request'(world) {
+    const { body, agent } = await claimingByCode(world);
+    return {
+      request: {
+        by: agent.market,
+        method: 'POST',
+        path: '/auth/challenge',
+        body: { ...body, claim_code: 'of nobody' },
+      },
+      follow: () => ({ body }),
     };
   },
   'claim_of_another_agent request_new_challenge': (world) =>

@@ -49,6 +49,7 @@ export const paymentsRows: Rows = {
   async 'payment_cancelled request_new_payment_requirements'(world) {
     const { reader, feed } = await feedAndReader(world);
     const offer = await offerOf(reader, feed);
+    await reader.market.sandbox.pay(offer.requirements.relayRequestId, { outcome: 'failed' });
     // As when what was signed for it could not be settled in its time.
     await withClient(world.harness.databaseUrl, (client) =>
       client.query("UPDATE payments_ledger.payments SET state = 'cancelled' WHERE id = $1", [offer.payment_id]),
@@ -205,6 +206,13 @@ export const paymentsRows: Rows = {
     const { market } = await world.agent();
     return {
       request: { by: market, method: 'GET', path: `/gateway-requests/${newId()}` },
+      instead: () => market.gatewayRequests.list(),
+    };
+  },
+  async 'content_not_found do_not_retry'(world) {
+    const { market } = await world.agent();
+    return {
+      request: { by: market, method: 'GET', path: `/gateway-requests/${newId()}/content` },
       instead: () => market.gatewayRequests.list(),
     };
   },

@@ -175,7 +175,9 @@ export async function walk(key: string, { request, follow, check, instead, then 
 }
 
 interface Pending {
-  properties: { reason: { enum: string[] } };
+  $ref?: string;
+  oneOf?: Pending[];
+  properties?: { reason?: { enum: string[] } };
 }
 
 /**
@@ -196,10 +198,13 @@ export async function declaredRecoveries(anyone: Marketplace): Promise<string[]>
   for (const { responses } of operations) {
     const { schema, example } = responses['202']?.content?.['application/json'] ?? {};
     if (!schema) continue;
-    const { $ref } = (schema as { properties: { data: { $ref: string } } }).properties.data;
-    const pending = document.components.schemas[$ref.split('/').at(-1)!] as Pending;
-    const { recovery } = (example as { data: { recovery: Recovery } }).data;
-    for (const reason of pending.properties.reason.enum) found.add(`202 ${reason} ${recovery.next_action}`);
+    const { data } = (schema as { properties: { data: Pending } }).properties;
+    const { recovery } = (example as { data: { recovery?: Recovery } }).data;
+    const resolve = (form: Pending): Pending =>
+      form.$ref ? (document.components.schemas[form.$ref.split('/').at(-1)!] as Pending) : form;
+    for (const form of resolve(data).oneOf ?? [data])
+      for (const reason of resolve(form).properties?.reason?.enum ?? [])
+        found.add(`202 ${reason} ${recovery!.next_action}`);
   }
   return [...found].sort();
 }

@@ -1,0 +1,3 @@
+export * from './proofs.js';
+export * from './size.js';
+export * from './threats.js';
