@@ -18,6 +18,8 @@ import { Money } from './money.js';
 import { QuoteCall, type IncludedCalls } from './quote-call.js';
 import { isPaid, ValidateCall, type ValidatedCall } from './validate-call.js';
 
+const IN_USE_RETRY_SECONDS = 2;
+
 /**
  * Executes a call through the gateway. A result that was charged is returned from the store, however often it is
  * requested. For a request with a payment, the gateway locks the call, has the payment authorized, calls the seller,
@@ -109,12 +111,16 @@ export class ExecuteCall {
     if (taken.outcome === 'taken') return taken.relayRequestId;
     const { included } = taken;
     if (includedCalls === null) return included;
-    throw refuse(executeCall, (included.period ?? included.units) ? 'quota_used_up' : 'subscription_required', {
+    const details = {
       listing_id: offering.listingId,
       price_usd: usdNumber(BigInt(priceMicros)),
       included_calls: offering.includedCalls ?? null,
       included_units: units,
       included,
-    });
+    };
+    // No other period is sold as long as calls of this one can be given back.
+    if (taken.mayBeGivenBack)
+      throw refuse(executeCall, 'quota_in_use', { ...details, retry_after_seconds: IN_USE_RETRY_SECONDS });
+    throw refuse(executeCall, (included.period ?? included.units) ? 'quota_used_up' : 'subscription_required', details);
   }
 }

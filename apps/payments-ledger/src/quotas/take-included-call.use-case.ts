@@ -5,7 +5,7 @@ import { newId, usdNumber } from '@market/kernel';
 import { HandleRequest, principalOf, type RequestContext } from '@market/messaging';
 import { Database, isUniqueViolation, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import { quotaOf, toQuota, type QuotaColumns } from './call-quotas.js';
+import { IS_USED_UP, quotaOf, toQuota, type QuotaColumns } from './call-quotas.js';
 
 type Input = InputOf<typeof takeIncludedCall>;
 type Output = OutputOf<typeof takeIncludedCall>;
@@ -73,7 +73,8 @@ const left = sql(
   'call-quotas.left',
   `SELECT (SELECT relay_request_id FROM payments
      WHERE buyer_id = $1 AND listing_id = $3 AND body_digest = $4 AND purpose = 'included' AND state = 'verified') AS open,
-   (SELECT json_build_object('unit', q.unit, 'calls', q.calls, 'used', q.used, 'endsAt', s.current_period_end)
+   (SELECT json_build_object('unit', q.unit, 'calls', q.calls, 'used', q.used, 'endsAt', s.current_period_end,
+       'isUsedUp', ${IS_USED_UP})
      FROM subscriptions s JOIN call_quotas q ON q.id = s.id
      WHERE s.consumer_id = $1 AND s.listing_id = $3 AND s.status = 'active' AND s.current_period_end > now()) AS period,
    (SELECT q.used::int FROM call_quotas q WHERE q.buyer_id = $1 AND q.listing_id = $3 AND q.is_trial) AS tried,
@@ -82,7 +83,7 @@ const left = sql(
 interface Left {
   /** The same call, which a concurrent request has taken meanwhile. */
   open: string | null;
-  period: (QuotaColumns & { endsAt: string }) | null;
+  period: (QuotaColumns & { endsAt: string; isUsedUp: boolean }) | null;
   tried: number | null;
   hasSpent: boolean;
 }
@@ -133,6 +134,7 @@ export class TakeIncludedCall {
     const trial = toQuota({ calls: Math.max(freeCalls, tried ?? 0), used: tried ?? 0 }, null);
     return {
       outcome: 'none',
+      mayBeGivenBack: period?.isUsedUp === false,
       included: {
         period: calls,
         units,

@@ -1,5 +1,6 @@
 import { countOf, TEST_SEED } from '@market/test-servers/threats';
 import type { OutputOf, RequestOf } from '@market/contracts';
+import type { Offering } from '@market/contracts/catalog';
 import { takeIncludedCall } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
 import fc from 'fast-check';
@@ -67,7 +68,7 @@ describe('calls that a period or a trial includes', () => {
   async function subscribed(
     includedCalls: number,
     perCall?: number,
-  ): Promise<{ order: Order; buyer: Subscriber; plan: Plan }> {
+  ): Promise<{ order: Order; buyer: Subscriber; plan: Plan; listing: Offering }> {
     const buyer = subscriberOf(harness);
     const what = perCall
       ? { pricingModel: 'usage_tiered', includedUnits: { unit: 'page', units: includedCalls, per_call: perCall } }
@@ -76,7 +77,7 @@ describe('calls that a period or a trial includes', () => {
     await buyer.buy(listing);
     const { listingId, name, slug, sellerId, preferredCurrency } = listing;
     const order = newOrder({ buyer: buyer.id, listing: { listingId, name, slug, sellerId, preferredCurrency } });
-    return { order, buyer, plan: { includedCalls, priceMicros: '9990000' } };
+    return { order, buyer, listing, plan: { includedCalls, priceMicros: '9990000' } };
   }
   /** A buyer that has spent a quarter dollar at another seller, and what it may try. */
   async function spender(): Promise<Order> {
@@ -114,6 +115,16 @@ describe('calls that a period or a trial includes', () => {
     await harness.settle(await authorized(order, first!));
     expect(await take(order, plan)).not.toEqual(first);
     expect(await usedOf(order)).toEqual([2]);
+  });
+
+  it('may be given back as long as one is under way, and only then is no other period sold', async () => {
+    const { order, buyer, plan, listing } = await subscribed(1);
+    const call = await authorized(order, await take(order, plan));
+    expect(await take(another(order), plan)).toMatchObject({ outcome: 'none', mayBeGivenBack: true });
+    await expect(buyer.subscribe(listing)).rejects.toMatchObject({ reason: 'already_subscribed' });
+    await harness.settle(call);
+    expect(await take(another(order), plan)).toMatchObject({ outcome: 'none', mayBeGivenBack: false });
+    expect(await buyer.subscribe(listing)).toMatchObject({ outcome: 'payment_required' });
   });
 
   it('are charged nothing, are in no books, and stay taken when they were delivered', async () => {

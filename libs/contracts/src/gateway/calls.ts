@@ -131,6 +131,12 @@ export const executeCall = defineRequest({
       planDetails,
       { nextAction: 'subscribe', keep: ['Idempotency-Key'] },
     ),
+    quota_in_use: declareRefusal(
+      'rate-limited',
+      'Calls under way take all that the period of your subscription still includes; some may be given back when they end',
+      planDetails.extend({ retry_after_seconds: z.number().int() }),
+      { nextAction: 'retry_after_delay', keep: ['Idempotency-Key'] },
+    ),
     listing_unavailable: declareRefusal(
       'conflict',
       'The listing is not active now; the payment is untouched and refunded if the call is not delivered in time',

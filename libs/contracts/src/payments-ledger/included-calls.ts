@@ -26,8 +26,8 @@ export const takeIncludedCall = defineRequest({
   }),
   output: z.discriminatedUnion('outcome', [
     z.object({ outcome: z.literal('taken'), relayRequestId }),
-    /** None is left. */
-    z.object({ outcome: z.literal('none'), included: includedCalls }),
+    /** None is left. `mayBeGivenBack`: a call of the period that is under way is given back if it fails or uses less. */
+    z.object({ outcome: z.literal('none'), included: includedCalls, mayBeGivenBack: z.boolean() }),
   ]),
   refusals: {},
 });

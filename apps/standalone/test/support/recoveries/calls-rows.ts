@@ -64,6 +64,26 @@ export const callsRows: Rows = {
     await callOnce(buyer, plan.listing, { first: true });
     return { request: call(buyer, plan), follow: ({ details }) => beginPeriod(buyer, details), check: isBillable };
   },
+  async 'quota_in_use retry_after_delay'(world) {
+    const [seller, buyer] = [await world.agent(), await world.agent()];
+    let answer: (body: object) => void = () => undefined;
+    const plan = await world.open(
+      seller,
+      ({ body }) => ('wait' in (body as object) ? new Promise((resolve) => (answer = resolve)) : { echo: body }),
+      PLAN,
+    );
+    await beginPeriod(buyer, { listing_id: plan.listing.id });
+    const waiting = callOnce(buyer, plan.listing, { wait: true });
+    await eventually(() => expect(plan.requests).toHaveLength(1));
+    return {
+      request: call(buyer, plan),
+      async follow() {
+        answer(reply(500, {}));
+        expect(resultOf(await waiting)).toMatchObject({ billable: false });
+      },
+      check: isBillable,
+    };
+  },
   async 'PAYMENT_REQUIRED pay_and_retry'(world) {
     const [{ shop }, buyer] = [await world.shop(), await world.agent()];
     return {
