@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 
 /** More files than this do not fail because a machine was busy. */
-const MOST_RERUN = 5;
+const MOST_RERUN = 8;
 
 const [kind, ...args] = process.argv.slice(2);
 const { MARKET_MODE, TEST_RERUN } = process.env;

@@ -2,6 +2,7 @@ import type { Scope } from '@market/contracts';
 import { newId } from '@market/kernel';
 import { routeKey } from '../../src/docs/contract/spec-operations.js';
 import { readContractRows } from '../../src/docs/generated-documents.js';
+import { expectBooksInOrder } from '../support/books.js';
 import { ACCESS_ROWS, type AccessRow, type Expected } from '../support/fuzz/access-rows.js';
 import { AnswerCheck } from '../support/fuzz/answer-check.js';
 import { BOUGHT_BODY, Fixtures, signIn, unknownKey } from '../support/fuzz/fixtures.js';
@@ -105,6 +106,7 @@ inEachMode('access', (harness) => {
     fixtures = await Fixtures.create(harness);
   }, 240_000);
   afterAll(async () => {
+    await expectBooksInOrder(harness);
     client.close();
     await fixtures?.close();
   });

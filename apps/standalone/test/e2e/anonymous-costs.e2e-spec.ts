@@ -10,6 +10,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { anonymousRoutes } from '../../../api-gateway/test/support/anonymous-routes.js';
 import { RETIRED_PATHS } from '../../../api-gateway/test/support/retired-paths.js';
+import { expectBooksInOrder } from '../support/books.js';
 import { ApiDescription } from '../support/fuzz/operations.js';
 import { OF_NO_REQUEST } from '../support/of-no-request.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
@@ -74,6 +75,7 @@ inEachMode('what a request without a credential costs', ({ mode, databaseUrl }) 
     shop = await openShop(seller, () => ({ ok: true }), { input_schema: SCHEMA, example_input: { text: 'a' } });
   }, 240_000);
   afterAll(async () => {
+    await expectBooksInOrder(marketplace, [shop]);
     await shop?.close();
     await marketplace?.stop();
     await proxy?.stop();

@@ -7,7 +7,7 @@ import { callOnce, fetchAs, payFor, reasonOf, withRelayId } from '../support/buy
 import { EventReader } from '../support/event-reader.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 import { jobServer, type JobServer } from '../support/job-server.js';
-import { listServer, rogueServer, type RogueServer } from '../support/seller.js';
+import { isEndpointTest, listServer, rogueServer, type RogueServer } from '../support/seller.js';
 
 const SSE = { accept: 'text/event-stream' };
 const MAX_READERS_OF_CALL = 8;
@@ -24,7 +24,10 @@ inEachMode('the rules of answers that are no JSON', (harness) => {
   beforeAll(async () => {
     [seller, buyer] = await Promise.all([registerAgent(harness), registerAgent(harness)]);
     [server, jobs] = await Promise.all([
-      rogueServer((_request, response) => void asked.emit('call', response)),
+      rogueServer((request, response) => {
+        if (isEndpointTest(request)) response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+        else asked.emit('call', response);
+      }),
       jobServer(),
     ]);
     [listing, jobListing] = await Promise.all([

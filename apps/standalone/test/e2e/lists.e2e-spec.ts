@@ -2,6 +2,7 @@ import { evmWallet, type CreatedWebhook, type Marketplace, type Offer } from '@m
 import { eventually, OPERATOR, startMarketplace, withClient, type RunningMarketplace } from '@market/testing';
 import { randomUUID } from 'node:crypto';
 import { OpenApiDocument, type Media } from '../../../api-gateway/test/support/openapi-document.js';
+import { expectBooksInOrder } from '../support/books.js';
 import { callOnce, quote, resultOf, withRelayId } from '../support/buyer.js';
 import { inParallel } from '../support/fuzz/in-parallel.js';
 import { perCall } from '../support/listings.js';
@@ -116,6 +117,7 @@ inEachMode('lists and streams', ({ mode }) => {
     );
   }, 240_000);
   afterAll(async () => {
+    await expectBooksInOrder(marketplace, [shop, broken]);
     await Promise.all([shop?.close(), broken?.close()]);
     await marketplace?.stop();
   }, 120_000);

@@ -1,5 +1,6 @@
 import { withClient } from '@market/testing';
 import type pg from 'pg';
+import { expectBooksInOrder } from '../support/books.js';
 import { ACCESS_ROWS } from '../support/fuzz/access-rows.js';
 import { Fixtures } from '../support/fuzz/fixtures.js';
 import { DatabaseWatch } from '../support/fuzz/database-digest.js';
@@ -40,6 +41,7 @@ inEachMode('mass assignment', (harness) => {
     fixtures = await Fixtures.create(harness);
   }, 240_000);
   afterAll(async () => {
+    await expectBooksInOrder(harness);
     client.close();
     await fixtures?.close();
   });

@@ -2,10 +2,11 @@ import { Client, StreamableHTTPClientTransport, type CallToolResult } from '@mod
 import { Client as FirstClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as FirstTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
+import { UptoEvmScheme } from '@x402/evm/upto/client';
 import { x402Client } from '@x402/fetch';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { expectBooksInOrder } from '../support/books.js';
-import { file } from '@market/sdk/seller';
+import { file, used } from '@market/sdk/seller';
 import { openShop, reply, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
@@ -177,6 +178,34 @@ inEachMode('an MCP client', (harness) => {
       expect(again.structuredContent).toEqual(paid.structuredContent);
       expect(shop.requests).toHaveLength(before + 1);
     });
+  });
+
+  it('signs the most that a call can cost, and pays what it used, with a key and without', async () => {
+    const usage = { unit: 'token', per: 1_000, tiers: [{ up_to: null, price: 0.01 }] };
+    const metered = await openShop(seller, () => used(3_000, { done: true }), { pricing_amount: 0.4, usage });
+    const account = privateKeyToAccount(generatePrivateKey());
+    const upto = new x402Client().register('eip155:*', new UptoEvmScheme(account));
+    for (const headers of [{}, keyOf(await registerAgent(harness))]) {
+      const client = await connect(latest, headers);
+      const args = { listing: metered.listing.slug, body: { how: Object.keys(headers) } };
+      const asked = await call(client, 'call_listing', { ...args, max_price_usd: 0 });
+      expect([asked.isError, asked.structuredContent.accepts]).toMatchObject([
+        true,
+        [
+          { scheme: 'upto', amount: '400000' },
+          { scheme: 'exact', amount: '400000' },
+        ],
+      ]);
+      const payment = await upto.createPaymentPayload(asked.structuredContent as never);
+      for (let n = 0; n < 2; n += 1)
+        expect(await call(client, 'call_listing', args, { 'x402/payment': payment })).toMatchObject({
+          structuredContent: { charged_amount: { amount_cents: 3 }, usage: { unit: 'token', units: 3_000 } },
+          _meta: { 'x402/payment-response': { success: true } },
+        });
+    }
+    expect(metered.requests).toHaveLength(2);
+    await expectBooksInOrder(harness, [metered]);
+    await metered.close();
   });
 
   it('sees a listing by itself as one tool with its own schema, and is told where its arguments do not fit', async () => {

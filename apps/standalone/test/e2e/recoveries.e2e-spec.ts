@@ -2,6 +2,7 @@ import { startMarketplace, type RunningMarketplace } from '@market/testing';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { startRelayServer, type RelayServer } from '../../../payments-ledger/test/support/relay-server.js';
+import { expectBooksInOrder } from '../support/books.js';
 import { inEachMode } from '../support/harness.js';
 import { callsRows, keylessRows } from '../support/recoveries/calls-rows.js';
 import { catalogRows } from '../support/recoveries/catalog-rows.js';
@@ -38,6 +39,7 @@ inEachMode('a recovery', ({ mode }) => {
     world = new World({ ...marketplace, mode });
   }, 240_000);
   afterAll(async () => {
+    await expectBooksInOrder(marketplace);
     await world?.close();
     await marketplace?.stop();
   }, 120_000);
@@ -91,6 +93,7 @@ inEachMode('a recovery where Relay alone is taken', ({ mode }) => {
     world = new World({ ...marketplace, mode });
   }, 240_000);
   afterAll(async () => {
+    await expectBooksInOrder(marketplace);
     await world?.close();
     await marketplace?.stop();
     relay?.stop();

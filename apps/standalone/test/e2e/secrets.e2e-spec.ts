@@ -2,6 +2,7 @@ import { Marketplace } from '@market/sdk';
 import { reply, sellerServer, type SellerServer } from '@market/sdk/seller';
 import { startMarketplace, withClient, type RunningMarketplace } from '@market/testing';
 import { randomBytes } from 'node:crypto';
+import { expectBooksInOrder } from '../support/books.js';
 import { callOnce, payFor, resultOf, withRelayId } from '../support/buyer.js';
 import { ACCESS_ROWS } from '../support/fuzz/access-rows.js';
 import { canary, Fixtures, signIn } from '../support/fuzz/fixtures.js';
@@ -96,6 +97,7 @@ inEachMode('secrets', ({ mode }) => {
 
   afterAll(async () => {
     globalThis.fetch = plainFetch;
+    await expectBooksInOrder(marketplace);
     redis?.close();
     await fixtures?.close();
     await seller?.close();

@@ -18,7 +18,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { fetchAs, payFor, withRelayId } from '../support/buyer.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
-import { listServer, openShop, rogueServer, type RogueServer } from '../support/seller.js';
+import { isEndpointTest, listServer, openShop, rogueServer, type RogueServer } from '../support/seller.js';
 import { EventReader, type StreamResult } from '../support/event-reader.js';
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
@@ -44,7 +44,9 @@ inEachMode('answers that are streams', (harness) => {
 
   beforeAll(async () => {
     [seller, buyer] = await Promise.all([registerAgent(harness), registerAgent(harness)]);
-    server = await rogueServer((_request, response) => {
+    server = await rogueServer((request, response) => {
+      if (isEndpointTest(request))
+        return void response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: one\n\n');
       const told: Told = {
         response,
         write: (text) => void response.write(text),
@@ -495,7 +497,6 @@ inEachMode('answers that are streams', (harness) => {
   });
 
   it('pass the endpoint test of their seller with their first event', async () => {
-    behave = ({ write }) => write('data: one\n\n');
     const tested = await seller!.market.endpoint.test(listing!);
     expect(tested).toMatchObject({ success: true, seller_status_code: 200 });
     expect(tested.checks.map(({ name }) => name)).toEqual(['reachable', 'in_time', 'stream', 'status']);

@@ -79,6 +79,9 @@ export interface RogueServer {
   close(): Promise<void>;
 }
 
+/** Whether the marketplace tests the endpoint, which it does in its own time: a test of calls answers that well. */
+export const isEndpointTest = ({ headers }: IncomingMessage): boolean => headers['x-market-event'] === 'endpoint.test';
+
 export async function rogueServer(
   behave: (request: IncomingMessage, response: ServerResponse, socket: Socket) => void,
 ): Promise<RogueServer> {
