@@ -75,7 +75,7 @@ inEachMode('what a request without a credential costs', ({ mode, databaseUrl }) 
     shop = await openShop(seller, () => ({ ok: true }), { input_schema: SCHEMA, example_input: { text: 'a' } });
   }, 240_000);
   afterAll(async () => {
-    await expectBooksInOrder(marketplace, [shop]);
+    await expectBooksInOrder({ databaseUrl: new URL('/anonymous_costs', databaseUrl).href }, [shop]);
     await shop?.close();
     await marketplace?.stop();
     await proxy?.stop();

@@ -39,7 +39,8 @@ inEachMode('a recovery', ({ mode }) => {
     world = new World({ ...marketplace, mode });
   }, 240_000);
   afterAll(async () => {
-    await expectBooksInOrder(marketplace);
+    // The rows of result_not_kept remove answers.
+    await expectBooksInOrder(marketplace, [], { except: ['a completed payment whose answer is not kept'] });
     await world?.close();
     await marketplace?.stop();
   }, 120_000);
