@@ -49,7 +49,11 @@ export const MONEY: Record<string, Threat> = {
     int('reputation/reviews', 'is written once, also by 64 at the same time'),
   ),
   M20: by('payments are verified out of order', COUNTED.subscriptionModel, COUNTED.paymentModel, COUNTED.states),
-  M21: by('a cache serves a paid answer to others', int('api-gateway/headers', 'let nobody keep what a key has shown')),
+  M21: by(
+    'a cache serves a paid answer to others',
+    COUNTED.cached,
+    int('api-gateway/headers', 'let nobody keep what a key has shown'),
+  ),
   M22: by(
     'free listings sold per call, negative and huge prices',
     e2e('paid-call', 'refuses listings that are not per_call'),

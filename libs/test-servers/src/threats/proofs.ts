@@ -155,6 +155,7 @@ export const COUNTED = {
     '1/5/20 restarts of each process',
     e2e('rolling', 'fails no request and calls no seller twice', 'distributed'),
   ),
+  cached: counted('25/200/500 answers', e2e('shared-cache', 'paid answers are given to those who bought them alone')),
   reads: counted(
     '1000/100000/1000000 texts',
     unit('libs/contracts/src/identity/credential-format', 'refuses arbitrary text'),
