@@ -153,6 +153,23 @@ describe.each([1, 2])('the paid call, with %i gateway process(es)', (replicas) =
     expect(shop.seller.requests.map(({ rawBody }) => rawBody)).toEqual([reordered]);
   });
 
+  it('buys no call of another listing at the same price, and none for another buyer', async () => {
+    const buyers = [newId(), newId()];
+    const shops = await Promise.all(Array.from({ length: countOf('pairs') }, () => harness.open()));
+    for (const buyer of buyers) {
+      const another = buyers.find((one) => one !== buyer)!;
+      for (const shop of shops) {
+        const relayRequestId = await harness.buy(buyer, shop);
+        for (const asked of shops) {
+          expect(await reasonOf(harness.call(another, asked, BODY, { relayRequestId }))).toBe('payment_not_found');
+          if (asked !== shop)
+            expect(await reasonOf(harness.call(buyer, asked, BODY, { relayRequestId }))).toBe('listing_mismatch');
+        }
+      }
+    }
+    expect(shops.flatMap(({ seller }) => seller.requests)).toEqual([]);
+  }, 600_000);
+
   it('answers by uuid and by slug alike', async () => {
     const [buyer, shop] = [newId(), await harness.open()];
     const relayRequestId = await harness.buy(buyer, shop, BODY, { ref: shop.offering.slug });

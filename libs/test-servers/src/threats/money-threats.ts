@@ -17,7 +17,7 @@ export const MONEY: Record<string, Threat> = {
   M6: by('an Idempotency-Key whose request is under way', COUNTED.sameKey),
   M7: by('Redis is emptied while calls are paid', e2e('faults', 'Redis that is emptied all the time', 'distributed')),
   M8: by('another body on the paid retry', COUNTED.bodies, OWN_CALL),
-  M9: by('the offer of another listing or buyer', OWN_CALL),
+  M9: by('the offer of another listing or buyer', OWN_CALL, COUNTED.pairs),
   M10: by('a price that changes between offer and call', COUNTED.prices),
   M11: by(
     'a listing that goes after payment',

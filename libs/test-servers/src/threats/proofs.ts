@@ -155,6 +155,10 @@ export const COUNTED = {
     '1/5/20 restarts of each process',
     e2e('rolling', 'fails no request and calls no seller twice', 'distributed'),
   ),
+  pairs: counted(
+    '4/20/50 listings × 2 buyers',
+    int('gateway/paid-call', 'buys no call of another listing at the same price, and none for another buyer'),
+  ),
   cached: counted('25/200/500 answers', e2e('shared-cache', 'paid answers are given to those who bought them alone')),
   reads: counted(
     '1000/100000/1000000 texts',
