@@ -177,7 +177,7 @@ describe('a call that the period of a subscription includes', () => {
     const plan = await planOf(1, answer(202, '{}', { 'content-type': 'application/json', 'x-market-job': 'accepted' }));
     const { job } = expectOutcome(await plan.call(), 'working');
     expect(expectOutcome(await plan.call(), 'working').job.requestId).toBe(job.requestId);
-    expect(await reasonOf(plan.call(numbered(1)))).toBe('quota_used_up');
+    expect(await reasonOf(plan.call(numbered(1)))).toBe('quota_in_use');
     await harness.db.inspect('UPDATE gateway.gateway_requests SET job_until = now() WHERE id = $1', [job.requestId]);
     await eventually(async () => expect(await plan.used()).toBe(0));
     expect(plan.shop.seller.requests).toHaveLength(1);
