@@ -20,16 +20,7 @@ import { askedExample, x402Example } from './gateway.examples.js';
 import { askToPay } from './payment-required.js';
 import { ApiPaymentRequired, askedToPay, paymentRequired } from './payment-required.openapi.js';
 import { readPayment } from './mpp.js';
-import {
-  CALL_RULES,
-  contextOf,
-  pendingIfLost,
-  sendAnswer,
-  sendPending,
-  sendStream,
-  sendWorking,
-  sentBodyOf,
-} from './send-answer.js';
+import { CALL_RULES, contextOf, pendingIfLost, sendOutcome, sentBodyOf } from './send-answer.js';
 import { signable } from './x402.js';
 import { paymentInfo } from './gateway.openapi.js';
 
@@ -100,22 +91,10 @@ export class ExecuteCallHttpController {
       .request(executeCall, input, contextOf(request, paymentIdentifier))
       .catch(pendingIfLost(input.relayRequestId));
     const views = { files: this.files, streams: this.streams, hasKey: true };
-    switch (outcome.outcome) {
-      case 'answered':
-        return sendAnswer(outcome, views, request, reply);
-      case 'streaming':
-        return sendStream(outcome, views, input.relayRequestId, request, reply);
-      case 'working':
-        return sendWorking(outcome, reply);
-      case 'pending':
-        return sendPending(outcome, network, reply);
-      case 'payment_required':
-        return this.askToPay(
-          { ...outcome, rejection: outcome.rejection ?? rejection },
-          `${this.publicUrl}${pathOf(request)}`,
-          reply,
-        );
-    }
+    if (outcome.outcome !== 'payment_required')
+      return sendOutcome(outcome, views, { relayRequestId: input.relayRequestId, network }, request, reply);
+    const url = `${this.publicUrl}${pathOf(request)}`;
+    return this.askToPay({ ...outcome, rejection: outcome.rejection ?? rejection }, url, reply);
   }
 
   private askToPay(outcome: PaymentRequiredOutcome, url: string, reply: FastifyReply): void {

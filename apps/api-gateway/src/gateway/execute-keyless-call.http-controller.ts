@@ -28,16 +28,7 @@ import { signedOffers } from './offer-receipt.js';
 import { askToPay } from './payment-required.js';
 import { ApiPaymentRequired, askedToPay, keylessRequired } from './payment-required.openapi.js';
 import { PAYMENT_SIGNATURE } from './payment-signature.js';
-import {
-  CALL_RULES,
-  contextOf,
-  pendingIfLost,
-  sendAnswer,
-  sendPending,
-  sendStream,
-  sendWorking,
-  sentBodyOf,
-} from './send-answer.js';
+import { CALL_RULES, contextOf, pendingIfLost, sendOutcome, sentBodyOf } from './send-answer.js';
 import { paymentRequiredOf, sendRequirements } from './x402.js';
 
 type Unpaid = Extract<OutputOf<typeof executeKeylessCall>, { outcome: 'payment_required' }>;
@@ -107,18 +98,9 @@ export class ExecuteKeylessCallHttpController {
       .request(executeKeylessCall, input, contextOf(request, paymentIdentifier))
       .catch(pendingIfLost(relayRequestId));
     const views = { files: this.files, streams: this.streams, hasKey: false };
-    switch (outcome.outcome) {
-      case 'answered':
-        return sendAnswer(outcome, views, request, reply);
-      case 'streaming':
-        return sendStream(outcome, views, relayRequestId, request, reply);
-      case 'working':
-        return sendWorking(outcome, reply);
-      case 'pending':
-        return sendPending(outcome, network, reply);
-      case 'payment_required':
-        return this.askToPay({ ...outcome, rejection: outcome.rejection ?? rejection }, request, reply);
-    }
+    if (outcome.outcome !== 'payment_required')
+      return sendOutcome(outcome, views, { relayRequestId, network }, request, reply);
+    return this.askToPay({ ...outcome, rejection: outcome.rejection ?? rejection }, request, reply);
   }
 
   @Get(':listingId')

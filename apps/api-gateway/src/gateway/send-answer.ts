@@ -42,7 +42,27 @@ interface Views {
   hasKey: boolean;
 }
 
-export async function sendAnswer(
+/** Sends what became of a call that has not to be paid first; `relayRequestId` and `network` are of what paid it. */
+export async function sendOutcome(
+  outcome: Outcome<'answered' | 'streaming' | 'working' | 'pending'>,
+  views: Views,
+  { relayRequestId, network }: { relayRequestId: string | undefined; network: string | undefined },
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  switch (outcome.outcome) {
+    case 'answered':
+      return sendAnswer(outcome, views, request, reply);
+    case 'streaming':
+      return sendStream(outcome, views, relayRequestId, request, reply);
+    case 'working':
+      return sendWorking(outcome, reply);
+    case 'pending':
+      return sendPending(outcome, network, reply);
+  }
+}
+
+async function sendAnswer(
   { dataJson, content, idempotencyReplayed, transfer }: Outcome<'answered'>,
   { files, streams, hasKey }: Views,
   request: FastifyRequest,
@@ -69,7 +89,7 @@ export async function sendAnswer(
 }
 
 /** Answers with a stream that its seller is still sending. */
-export function sendStream(
+function sendStream(
   { stream, transfer }: Outcome<'streaming'>,
   views: Pick<Views, 'streams' | 'hasKey'>,
   relayRequestId: string | undefined,
@@ -128,7 +148,7 @@ const setResultHeaders = (result: GatewayResult, reply: FastifyReply): void =>
     .header('x-market-seller-status', String(result.seller_status_code));
 
 /** Answers 202 for a call whose seller works on it. */
-export function sendWorking({ job, transfer }: Outcome<'working'>, reply: FastifyReply): void {
+function sendWorking({ job, transfer }: Outcome<'working'>, reply: FastifyReply): void {
   if (transfer) sendSettlement(transfer, reply);
   const { requestId, relayRequestId, percent, message, retryAfterSeconds, deadline } = job;
   const data = {
@@ -143,7 +163,7 @@ export function sendWorking({ job, transfer }: Outcome<'working'>, reply: Fastif
   void reply.status(202).header('retry-after', retryAfterSeconds).send(success(data));
 }
 
-export function sendPending(
+function sendPending(
   { relayRequestId, retryAfterSeconds, reason }: Outcome<'pending'>,
   network: string | undefined,
   reply: FastifyReply,

@@ -51,6 +51,17 @@ async function beginPeriod(buyer: Agent, { listing_id: id }: Record<string, unkn
   await buyer.market.payments.verify({ payment_id, relay_request_id: requirements.relayRequestId });
 }
 
+/** Opens a shop that answers a body with `wait` only when it is told what. */
+async function openWaiting(world: World, seller: Agent, listing: Parameters<World['open']>[2] = {}) {
+  let resolve: (body: object) => void = () => undefined;
+  const shop = await world.open(
+    seller,
+    ({ body }) => ('wait' in (body as object) ? new Promise((resolved) => (resolve = resolved)) : { echo: body }),
+    listing,
+  );
+  return { shop, answer: (body: object) => resolve(body) };
+}
+
 export const callsRows: Rows = {
   async 'subscription_required subscribe'(world) {
     const [seller, buyer] = [await world.agent(), await world.agent()];
@@ -66,12 +77,7 @@ export const callsRows: Rows = {
   },
   async 'quota_in_use retry_after_delay'(world) {
     const [seller, buyer] = [await world.agent(), await world.agent()];
-    let answer: (body: object) => void = () => undefined;
-    const plan = await world.open(
-      seller,
-      ({ body }) => ('wait' in (body as object) ? new Promise((resolve) => (answer = resolve)) : { echo: body }),
-      PLAN,
-    );
+    const { shop: plan, answer } = await openWaiting(world, seller, PLAN);
     await beginPeriod(buyer, { listing_id: plan.listing.id });
     const waiting = callOnce(buyer, plan.listing, { wait: true });
     await eventually(() => expect(plan.requests).toHaveLength(1));
@@ -271,10 +277,7 @@ export const callsRows: Rows = {
   },
   async 'listing_busy retry_after_delay'(world) {
     const [seller, buyer] = [await world.agent(), await world.agent()];
-    let answer: (body: object) => void = () => undefined;
-    const shop = await world.open(seller, ({ body }) =>
-      'wait' in (body as object) ? new Promise((resolve) => (answer = resolve)) : { echo: body },
-    );
+    const { shop, answer } = await openWaiting(world, seller);
     await seller.market.endpoint.update(shop.listing, { limits: { max_concurrency: 1 } });
     const first = await paidFor(buyer, shop, { wait: true });
     const headers = await paidFor(buyer, shop);
